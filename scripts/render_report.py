@@ -30,7 +30,7 @@ with job_log(snakemake.log[0]):
         title=snakemake.params.title,
         artifacts=artifacts,
         folder=folder,
-        configuration=Path(snakemake.input.study).read_text(encoding="utf-8"),
+        configuration=snakemake.params.configuration,
         provenance=provenance,
         warnings=incomplete_passes(provenance),
         names=snakemake.params.names,

@@ -35,7 +35,7 @@ def made_up_project(project: Path, models: int, benchmarks: int) -> Path:
     runs = [
         {"model": f"m{model}", "benchmark": f"b{benchmark}", "start_token": "none"} | own
         for model in range(models) for benchmark in range(benchmarks)
-        for own in ({"corpus": "web", "references": ["m0"],
+        for own in ({"corpus": "web", "references": ["m1" if model == 0 else "m0"],
                      "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", "dc_pdd"]},
                     {"views": ["delete-10", "delete-20"], "methods": ["loss", "min_k"]})
     ]  # fmt: skip

@@ -23,5 +23,12 @@ def write(folder, given):
     return str(path)
 
 
+def checkpoint(folder):
+    """Make a folder that a study may name as a checkpoint; its name."""
+    folder.mkdir()
+    (folder / "config.json").write_text("{}", encoding="utf-8")
+    return folder.name
+
+
 def load_written(folder, given, **config):
     return load_study(CONFIG | {"study": write(folder, given)} | config, ROOT / "config")

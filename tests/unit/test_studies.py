@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
+from made_up_studies import checkpoint as made_up_checkpoint
 
 from pretrace.methods import METHODS
 from pretrace.runtime.errors import InputError
@@ -24,8 +25,7 @@ def load(tmp_path):
 
 @pytest.fixture
 def checkpoint(tmp_path):
-    (tmp_path / "tiny").mkdir()
-    return "tiny"
+    return made_up_checkpoint(tmp_path / "tiny")
 
 
 @pytest.mark.parametrize("name", sorted(path.stem for path in (ROOT / "config" / "studies").glob("*.yaml")))

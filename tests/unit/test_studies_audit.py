@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_up_studies import CONFIG, ROOT
+from made_up_studies import CONFIG, ROOT, checkpoint
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
@@ -36,7 +36,7 @@ def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     assert hub.name == "audit-my_texts-pythia-1.4b"
     entry = hub.models.entries[hub.runs[0].model]
     assert (entry.source, entry.hub, entry.parameters) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
-    Path("checkpoint").mkdir()
+    checkpoint(Path("checkpoint"))
     local = loaded(texts=str(texts), model="checkpoint")
     assert Path(local.models.entries["checkpoint"].path).samefile("checkpoint")
     assert Path(local.benchmarks.entries["texts"].path).samefile(texts)

@@ -2,7 +2,7 @@
 
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, load_written, study, write
+from made_up_studies import CONFIG, ROOT, checkpoint, load_written, study, write
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
@@ -89,7 +89,7 @@ def test_the_whole_study_is_the_last_line(lines):
 
 def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
     (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1}\n{"text": "two", "label": 0}\n')
-    (tmp_path / "tiny").mkdir()
+    checkpoint(tmp_path / "tiny")
     runs = [{"model": model, "benchmark": "own", "methods": ["loss"]} for model in ("tiny", "llama-7b")]
     runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
     given = study(

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, RUN, load_written, study
+from made_up_studies import CONFIG, ROOT, RUN, checkpoint, load_written, study
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import GgufModel
@@ -21,7 +21,7 @@ TABLE = "results/benchmarks/sotu.parquet"
 
 @pytest.fixture
 def load(tmp_path):
-    (tmp_path / "tiny").mkdir()
+    checkpoint(tmp_path / "tiny")
     (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
     (tmp_path / "answers.csv").write_text("document,label\n")
     models = {

@@ -4,8 +4,6 @@ import sys
 from pathlib import Path
 from time import time
 
-from snakemake.exceptions import WorkflowError
-
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
@@ -21,7 +19,7 @@ try:
     for remark in check_user_files(PLAN):
         print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"error: {error}")
 
 
 pathvars:
@@ -68,6 +66,12 @@ corpus_entry = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus).entry)
 def each_attempt(amount):
     """Memory or time that grows with each attempt, in case a job was killed for lack of it."""
     return lambda wildcards, attempt: attempt * amount(wildcards)
+
+
+# no input, because Snakemake takes braces in a file's name for wildcards
+def configuration(wildcards):
+    """The text of the study file."""
+    return STUDY.path.read_text(encoding="utf-8")
 
 
 # a parameter that depends on an output reruns no job; the job records the commit that it read

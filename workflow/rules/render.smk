@@ -51,7 +51,6 @@ rule record_provenance:
         # not read: the record is rewritten whenever the results change
         tables=PLAN.tables,
         figures=PLAN.figures,
-        study=str(STUDY.path),
     output:
         provenance="results/<study>/provenance.json",
         # the old file is kept while the job runs, because the run may read it
@@ -62,6 +61,7 @@ rule record_provenance:
         code=code_digest("record_provenance"),
         config=config,
         pins=pins,
+        configuration=configuration,
     script:
         "../../scripts/record_provenance.py"
 
@@ -72,7 +72,6 @@ rule render_report:
         figures=PLAN.figures,
         provenance="results/<study>/provenance.json",
         prefixes=PLAN.prefixes,
-        study=str(STUDY.path),
         seals=PLAN.seals if PLAN.is_sealed else [],
     output:
         report="results/<study>/report.html",
@@ -82,7 +81,8 @@ rule render_report:
     params:
         code=code_digest("render_report"),
         study=STUDY.name,
-        title=STUDY.title,
+        title=lambda wildcards: STUDY.title,
+        configuration=configuration,
         artifacts=PLAN.resolved_artifacts,
         names=lambda wildcards: PLAN.glossary,
         left_out=PLAN.left_out,

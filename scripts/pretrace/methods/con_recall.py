@@ -1,7 +1,7 @@
 from typing import Literal
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import SMALLEST_LOSS, Count, Separator, TokenStatistics, mean
+from pretrace.methods.statistics import SMALLEST_LOSS, Count, Separator, TokenStatistics, Weight, mean
 
 
 @method(
@@ -14,7 +14,7 @@ from pretrace.methods.statistics import SMALLEST_LOSS, Count, Separator, TokenSt
 def con_recall(
     text: TokenStatistics,
     *,
-    gamma: float = 0.5,
+    gamma: Weight = 0.5,
     shots: Count = 7,
     access: Literal["partial", "zero"] = "partial",
     separator: Separator = "none",

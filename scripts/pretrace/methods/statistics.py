@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import floor, inf
+from math import floor
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -14,8 +14,9 @@ Floats = npt.NDArray[np.float64]
 # Ranges of parameters, as (above, at most): a configuration outside them is an error.
 Share = Annotated[float, (0, 1)]
 Percent = Annotated[int, (0, 100)]
-Positive = Annotated[float, (0, inf)]
-Count = Annotated[int, (0, inf)]
+Positive = Annotated[float, (0, 1e6)]
+Count = Annotated[int, (0, 10_000)]
+Weight = Annotated[float, (-100, 100)]
 
 Separator = Literal["none", "space", "newline", "start_token"]
 """What joins the shots of a prefix; the start token is also put between the last shot and the text."""

@@ -10,7 +10,7 @@ from pretrace.runtime.schema import SECRET, Count, Day, Downloaded, Hub, Keys, M
 class Resources(Keys):
     """Resources that a scheduler reserves for a model's passes, answers, views and paraphrases."""
 
-    threads: Maybe[Count] = None
+    threads: Maybe[Annotated[int, Field(ge=1, le=1024)]] = None
     """Torch threads of its passes (default, `threads` of config.yaml). A bf16 result depends on them. For a small
     model, two jobs with one thread each are faster than one job with two."""
     gpu: Annotated[int, Field(ge=0)] = 0
@@ -183,7 +183,7 @@ class GgufModel(Downloaded, ModelEntry):
 class LocalModel(ModelEntry):
     """A checkpoint of the user's."""
 
-    path: str
+    path: Some[str]
     """A directory with config.json, safetensors and a tokenizer. Relative to this file."""
 
 
@@ -200,7 +200,7 @@ class TrainedModel(ModelEntry):
 class AnswersModel(ModelEntry):
     """Answers to questions that were collected elsewhere."""
 
-    path: Maybe[str] = None
+    path: Maybe[Some[str]] = None
     """A .parquet, .csv or .jsonl file. Relative to this file."""
 
     @model_validator(mode="after")

@@ -98,7 +98,10 @@ class Results:
         )
         rows = frame[in_place(frame, place) & (frame["start_token"] == panel.start_token)]
         if "reference" in rows:
-            rows = rows[rows["reference"] == ", ".join(panel.references or ())]
+            # a panel need not name a reference of each kind: the first rows that have those that it names
+            named = {*(panel.references or ())}
+            fitting = [names for names in rows["reference"].unique() if named <= {*names.split(", ")}]
+            rows = rows[rows["reference"].isin(fitting[:1])]
         if rows.empty and hint:
             raise artifact.error(hint, panel)
         return rows

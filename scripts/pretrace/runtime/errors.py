@@ -2,6 +2,7 @@
 
 import difflib
 import errno
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
@@ -9,10 +10,15 @@ from contextlib import contextmanager
 class InputError(Exception):
     """An error of the user's input; the message is shown alone, without a traceback.
 
-    Say what is wrong, where (file, key or line) and what would be right.
+    Say what is wrong, where (file, key or line) and what would be right. Only the beginning of a word of more than
+    300 characters is repeated.
     """
 
+    def __init__(self, message: str) -> None:
+        super().__init__(re.sub(r"\S{300,}", lambda word: shortened(word[0]), message))
 
+
+_OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")
 _REMEDIES = {
     errno.ENOSPC: "Make room on that disk and run the same command again.",
     errno.EDQUOT: "Make room in your quota and run the same command again.",
@@ -22,7 +28,10 @@ _REMEDIES = {
 
 
 def remedy(error: BaseException, otherwise: str = "") -> str:
-    """Advise on an `error` of the machine and not of a file (no space, no permission); else return `otherwise`."""
+    """Advise on an `error` of the machine and not of a file (no space, no memory); else return `otherwise`."""
+    # torch raises a RuntimeError of its own
+    if isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY):
+        return "Memory ran out: give the job more, or lower threads, batch_tokens or the number of jobs (--cores)."
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
 
 
@@ -41,13 +50,23 @@ def explain_failure(what: str) -> Iterator[None]:
         raise InputError(f"{what}: {type(cause).__name__}: {cause}") from error
 
 
+LONGEST = 80
+"""Characters of a user's own words that an error repeats."""
+
+
+def shortened(value: object) -> str:
+    """Return what a user wrote as an error repeats it: whole, or its beginning and its length."""
+    text = str(value)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text):,} characters)"
+
+
 def nearest(name: object, valid: Iterable[str]) -> str:
     """Write the hint that ends an error message: the nearest valid name, or all of them if none is near.
 
-    `name` need not be a string: a key of YAML may be a number or null.
+    `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference.
     """
-    names = sorted(valid)
-    close = difflib.get_close_matches(str(name), names, n=1, cutoff=0.5)
+    names = {known.casefold(): known for known in sorted(valid)}
+    close = difflib.get_close_matches(str(name)[:LONGEST].casefold(), names, n=1, cutoff=0.5)
     if close:
-        return f"did you mean '{close[0]}'?"
-    return f"valid: {', '.join(names)}" if names else "there is none to choose from"
+        return f"did you mean '{names[close[0]]}'?"
+    return f"valid: {', '.join(names.values())}" if names else "there is none to choose from"

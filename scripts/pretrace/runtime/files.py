@@ -147,6 +147,8 @@ def _read_as_parquet(path: str | Path) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise InputError(f"{path} does not exist. {_REMEDY}") from error
+    except MemoryError:  # one of Arrow's exceptions is both
+        raise
     except (pa.ArrowException, OSError) as error:
         raise InputError(f"{path} cannot be read as Parquet ({error}). {remedy(error, _REMEDY)}") from error
 

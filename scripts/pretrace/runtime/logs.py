@@ -43,7 +43,7 @@ def job_log(path: str | Path) -> Iterator[None]:
         sys.exit(1)
     except Exception as error:
         if advice := remedy(error):
-            log.error("error: %s. %s", error, advice)
+            log.error("error: %s. %s", str(error) or type(error).__name__, advice)
             sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
         log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",

@@ -25,7 +25,7 @@ from pydantic.fields import FieldInfo
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import CoreSchema
 
-from pretrace.runtime.errors import InputError, nearest, remedy
+from pretrace.runtime.errors import InputError, nearest, remedy, shortened
 
 T = TypeVar("T")
 
@@ -58,14 +58,53 @@ def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool
 _UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
 
 
+DEEPEST, LARGEST, LONGEST_TEXT = 30, 1_000_000, 10_000
+"""Levels of nesting, values with all aliases written out, and characters of a text that a file may have."""
+
+
+def _check_shape(text: str) -> None:
+    """Refuse what would exhaust memory or the stack once it is built; events come one by one."""
+    sizes: dict[str | None, int] = {}
+    above: list[tuple[str | None, int]] = []
+    anchor, size = None, 0
+    for event in yaml.parse(text, Loader=_Loader):
+        problem = ""
+        if isinstance(event, yaml.CollectionStartEvent):
+            above.append((anchor, size))
+            anchor, size = event.anchor, 1
+            problem = f"nested more than {DEEPEST} levels deep" if len(above) > DEEPEST else ""
+        elif isinstance(event, yaml.AliasEvent):
+            problem = (
+                ""
+                if event.anchor in sizes
+                else f"the alias *{event.anchor} comes before the end of its anchor"
+            )
+            size += sizes.get(event.anchor, 0)
+        elif isinstance(event, yaml.ScalarEvent):
+            sizes |= {event.anchor: 1} if event.anchor else {}
+            size += 1
+            problem = f"a text of {len(event.value):,} characters" if len(event.value) > LONGEST_TEXT else ""
+        elif isinstance(event, yaml.CollectionEndEvent):
+            sizes |= {anchor: size} if anchor else {}
+            (anchor, before), inner = above.pop(), size
+            size = before + inner
+        if size > LARGEST:
+            problem = f"its aliases stand for more than {LARGEST:,} values"
+        if problem:
+            raise yaml.MarkedYAMLError(problem=problem, problem_mark=cast(Any, event.start_mark))
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A YAML mapping.
+    """Read a YAML mapping.
 
     Raises:
-        InputError: the file is missing, cannot be read, is not UTF-8, is not YAML, repeats a key or is not a mapping.
+        InputError: the file is missing, cannot be read, is not UTF-8, is not YAML, repeats a key, is nested too deep or
+            is not a mapping.
     """
     try:
-        value = yaml.load(path.read_text(encoding="utf-8"), Loader=_UniqueKeyLoader)
+        text = path.read_text(encoding="utf-8")
+        _check_shape(text)
+        value = yaml.load(text, Loader=_UniqueKeyLoader)
     except FileNotFoundError as error:
         raise InputError(
             f"{path} does not exist. Check the path; it is relative to the working directory."
@@ -73,14 +112,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except IsADirectoryError as error:
         raise InputError(f"{path} is a folder; a YAML file is needed.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). {remedy(error)}".rstrip()) from error
+        raise InputError(
+            f"{shortened(path)} cannot be read ({error.strerror}). {remedy(error)}".rstrip()
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+    except (yaml.YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
-        raise InputError(f"{where}: not valid YAML ({problem}).") from error
+        raise InputError(f"{where}: not valid YAML ({shortened(problem)}).") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} holds {_kind(value)}; a mapping of keys is needed.")
     return value
@@ -117,19 +158,28 @@ class Keys(BaseModel):
         )
 
 
+def _one_line(text: str) -> str:
+    # `$` of a pattern matches before the end of a line too
+    if text.endswith("\n"):
+        raise ValueError(f"{text!r} ends with a line break; take it away")
+    return text
+
+
 class _Unwritten:
     """A field that is None if its key is not written; None itself cannot be written."""
 
     def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return handler(reduce(or_, (one for one in get_args(kind) if one is not NoneType)))
+        return handler(reduce(or_, (member for member in get_args(kind) if member is not NoneType)))
 
 
 Maybe = Annotated[T | None, _Unwritten()]
 Some = Annotated[T, Field(min_length=1)]
 """A text or list that is not empty."""
 Count = Annotated[int, Field(ge=1)]
-Slug = Annotated[str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$")]
-Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$")]
+Slug = Annotated[
+    str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100), AfterValidator(_one_line)
+]
+Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$", max_length=200), AfterValidator(_one_line)]
 """An id on the Hugging Face hub, as EleutherAI/pythia-70m."""
 Url = Annotated[str, Field(pattern="^https?://")]
 Day = Annotated[str, Field(pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}$")]
@@ -186,6 +236,10 @@ SECRET = Field(json_schema_extra={"writeOnly": True})
 """A value that may hold a secret by mistake: no complaint repeats it."""
 
 
+MOST = 20
+"""Mistakes that are told at once: one screen."""
+
+
 @cache
 def adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)
@@ -200,7 +254,8 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         lines = _explained(error, value, json_schema(kind), path)
-        raise InputError("\n".join(f"{where}: {line}" for line in lines)) from None
+        more = f"\n{where}: and {len(lines) - MOST} more" if len(lines) > MOST else ""
+        raise InputError("\n".join(f"{where}: {line}" for line in lines[:MOST]) + more) from None
     return parsed
 
 
@@ -319,8 +374,22 @@ class _Mistake(NamedTuple):
     about: str
     """The key that is missing or unknown, else what pydantic says."""
 
+    @property
+    def key(self) -> str:
+        return ".".join(shortened(key) for key in self.path) or "top level"
 
-_OF_KEYS = {"missing", "extra_forbidden"}
+    @property
+    def description(self) -> str:
+        """The text under the key, which says what would be right."""
+        return next((choice["description"] for choice in self.choices if "description" in choice), "")
+
+    @property
+    def shown(self) -> str:
+        secret = any(choice.get("writeOnly") for choice in self.choices)
+        return "what is given" if secret else shortened(repr(self.value))
+
+
+_OF_KEYS = {"missing", "extra_forbidden", "invalid_key"}
 _SWITCHES = ("true", "false")
 """Snakemake reads these as text on the command line; there, switches have a capital."""
 
@@ -328,86 +397,115 @@ _SWITCHES = ("true", "false")
 def _explained(
     error: ValidationError, value: Any, schema: dict[str, Any], path: tuple[str, ...]
 ) -> list[str]:
-    mistakes = [_mistake(one, value, schema, path) for one in error.errors(include_url=False)]
+    mistakes = [_mistake(complaint, value, schema, path) for complaint in error.errors(include_url=False)]
     grouped: dict[tuple[Any, ...], list[_Mistake]] = {}
-    for one in mistakes:
-        group = one.type if one.type in _OF_KEYS else "type" if one.type.endswith("_type") else one.about
-        grouped.setdefault((one.path, group), []).append(one)
+    for mistake in mistakes:
+        kind = "type" if mistake.type.endswith("_type") else mistake.about
+        group = mistake.type if mistake.type in _OF_KEYS else kind
+        grouped.setdefault((mistake.path, group), []).append(mistake)
     # where a value may be of several types, what is wrong inside of it says more than that it is not of the others
-    inner = [one.path + ((one.about,) if one.type in _OF_KEYS else ()) for one in mistakes]
+    inner = [mistake.path + ((mistake.about,) if mistake.type in _OF_KEYS else ()) for mistake in mistakes]
     lines = [
         _explain(group)
-        for (at, kind), group in grouped.items()
-        if kind != "type" or not any(len(other) > len(at) and other[: len(at)] == at for other in inner)
+        for (place, kind), group in grouped.items()
+        if kind != "type"
+        or not any(len(other) > len(place) and other[: len(place)] == place for other in inner)
     ]
     return sorted(lines)
 
 
-def _mistake(error: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
+def _mistake(complaint: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
     """The mistake's place: parts of `loc` that are not keys name the member of a union."""
-    loc, choices = error["loc"], _choices(schema, schema)
-    if loc[-1:] == ("[key]",):  # a key itself is wrong
-        return _Mistake(error["type"], path + loc[:-2], error["input"], choices, error["msg"])
-    of_keys = error["type"] in _OF_KEYS
-    for part in loc[:-1] if of_keys else loc:
+    loc, choices, kind = complaint["loc"], _choices(schema, schema), complaint["type"]
+    of_key = loc[-1:] == ("[key]",)  # a key itself is wrong
+    parts = loc[:-2] if of_key else loc[:-1] if kind in _OF_KEYS else loc
+    for part in parts:
         if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
-            own = [one["properties"][part] for one in choices if part in one.get("properties", {})]
-            key = "items" if isinstance(value, list) else "additionalProperties"
-            values = [one.get(key) for one in choices]
-            values += [of for one in choices for of in one.get("patternProperties", {}).values()]
-            told = _told(choices)
-            of_values = [{"description": told} | of if told else of for of in values if isinstance(of, dict)]
-            choices = [one for of in own or of_values for one in _choices(of, schema)]
+            choices = _choices_inside(choices, part, schema, listed=isinstance(value, list))
             value, path = value[part], (*path, part)
-    about = loc[-1] if of_keys else error.get("ctx", {}).get("error", error["msg"])
-    return _Mistake(error["type"], path, value, choices, str(about))
+    context = complaint.get("ctx", {})
+    about = context.get("error", _PLAIN.get(kind, complaint["msg"]).format(**context))
+    if of_key:
+        value = complaint["input"]
+        kind = "invalid_key" if kind.endswith("_type") else kind
+        loc = loc[:-1]
+    return _Mistake(kind, path, value, choices, str(loc[-1] if kind in _OF_KEYS else about))
+
+
+_PLAIN = {
+    "too_short": "it has {actual_length} entries and needs at least {min_length}",
+    "too_long": "it has more than {max_length}",
+    "string_too_short": "it is empty",
+    "string_too_long": "it has more than {max_length} characters",
+    "greater_than": "it must be above {gt:g}",
+    "greater_than_equal": "it must be at least {ge:g}",
+    "less_than": "it must be below {lt:g}",
+    "less_than_equal": "it must be at most {le:g}",
+    "multiple_of": "it must be a multiple of {multiple_of:g}",
+    "finite_number": "it must be a finite number",
+    "string_pattern_mismatch": "{pattern}",
+}
+"""Complaints of pydantic in plain words, by type."""
+
+
+def _choices_inside(
+    choices: list[dict[str, Any]], part: Any, root: dict[str, Any], *, listed: bool
+) -> list[dict[str, Any]]:
+    """The schemas of what stands under a key or number, each with the description of the whole if it has none."""
+    if own := [choice["properties"][part] for choice in choices if part in choice.get("properties", {})]:
+        return [choice for node in own for choice in _choices(node, root)]
+    text = next((choice["description"] for choice in choices if "description" in choice), None)
+    values = [choice.get("items" if listed else "additionalProperties") for choice in choices]
+    values += [value for choice in choices for value in choice.get("patternProperties", {}).values()]
+    inside = [({"description": text} if text else {}) | value for value in values if isinstance(value, dict)]
+    return [choice for node in inside for choice in _choices(node, root)]
 
 
 def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
     """The schemas that a value may satisfy, each with the node's description."""
-    told = {key: node[key] for key in ("description", "writeOnly") if key in node}
+    kept = {key: node[key] for key in ("description", "writeOnly") if key in node}
     if "$ref" in node:
-        return [one | told for one in _choices(root["$defs"][node["$ref"].rpartition("/")[2]], root)]
-    return [one | told for of in node.get("anyOf", []) for one in _choices(of, root)] or [node]
+        named = root["$defs"][node["$ref"].rpartition("/")[2]]
+        return [choice | kept for choice in _choices(named, root)]
+    return [choice | kept for member in node.get("anyOf", []) for choice in _choices(member, root)] or [node]
 
 
 def _explain(mistakes: list[_Mistake]) -> str:
-    one = mistakes[0]
-    key, value = ".".join(map(str, one.path)) or "top level", one.value
-    told = _told(one.choices)
-    shown = "what is given" if any(of.get("writeOnly") for of in one.choices) else repr(value)
-    match one.type:
+    first = mistakes[0]
+    key, shown, choices, description = first.key, first.shown, first.choices, first.description
+    match first.type:
         case "extra_forbidden":
-            valid = {name for of in one.choices for name in of.get("properties", {})}
-            names = [mistake.about for mistake in mistakes]
-            of = key if one.path else ""
+            valid = {name for choice in choices for name in choice.get("properties", {})}
+            folder = f"{key}." if first.path else ""
             return "; ".join(
-                f"unknown key '{f'{of}.{name}'.lstrip('.')}': {nearest(name, valid)}" for name in names
+                f"unknown key '{folder}{shortened(mistake.about)}': {nearest(mistake.about, valid)}"
+                for mistake in mistakes
             )
         case "missing":
             return f"{key}: missing key {', '.join(repr(mistake.about) for mistake in mistakes)}"
+        case "invalid_key":
+            wrong = ", ".join(shortened(mistake.about) for mistake in mistakes)
+            return f"{key}: the key {wrong} is not text; write a name, in quotes if it looks like something else."
         case "literal_error":
-            words = [str(word) for of in one.choices for word in of.get("enum", [of.get("const")])]
-            return f"{key}: {shown} is not valid: {nearest(str(value), words)}"
+            words = [str(word) for choice in choices for word in choice.get("enum", [choice.get("const")])]
+            return f"{key}: {shown} is not valid: {nearest(str(first.value), words)}"
         case "string_pattern_mismatch":
-            form = one.about.partition("match pattern ")[2].strip("'")
-            return f"{key}: {shown} does not have the right form ({form}). {told}".strip()
+            return f"{key}: {shown} does not have the right form ({first.about}). {description}".strip()
         case "value_error":
-            return f"{key}: {one.about}."
+            return f"{key}: {first.about}."
         case kind if kind.endswith("_type"):
-            wanted = list(dict.fromkeys(of["type"] for of in one.choices if "type" in of)) or ["object"]
-            switch = "boolean" in wanted and value in _SWITCHES
-            hint = f"On the command line, write {value.title()}. " if switch else ""
+            wanted = list(dict.fromkeys(choice["type"] for choice in choices if "type" in choice)) or [
+                "object"
+            ]
+            switch = "boolean" in wanted and first.value in _SWITCHES
+            hint = f"On the command line, write {first.value.title()}. " if switch else ""
             needed = " or ".join(_WORDS[name] for name in wanted)
-            given = shown if shown == "what is given" else f"{_kind(value)} {value!r}"
-            return f"{key}: {given} where {needed} is needed. {hint}{told}".strip()
+            given = (
+                shown if shown == "what is given" else f"{_kind(first.value)} {shown}".removesuffix(" None")
+            )
+            return f"{key}: {given} where {needed} is needed. {hint}{description}".strip()
         case _:
-            return f"{key}: {shown} is not valid: {one.about.replace('Input', 'it')}. {told}".strip()
-
-
-def _told(choices: list[dict[str, Any]]) -> str:
-    """The description of a place in its schemas."""
-    return next((one["description"] for one in choices if "description" in one), "")
+            return f"{key}: {shown} is not valid: {first.about}. {description}".strip()
 
 
 _WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",

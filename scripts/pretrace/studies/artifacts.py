@@ -1,16 +1,17 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, cast
 
+from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
 from pretrace.render.registry import Missing, Panel, check
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.schema import Maybe
 from pretrace.studies.keys import (
     ArtifactEntry,
@@ -20,6 +21,7 @@ from pretrace.studies.keys import (
     WrittenArtifact,
     WrittenPanel,
 )
+from pretrace.studies.registries import Benchmarks
 from pretrace.studies.runs import Run, runs_by_pair
 
 
@@ -168,6 +170,45 @@ def resolve_artifact(
     return resolved
 
 
+def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmarks, where: str) -> None:
+    """Check that the runs of each panel have the subset, length, start token and references that it chooses.
+
+    Raises:
+        InputError: names the first that no run has, and those that there are.
+    """
+    if artifact.unavailable is not None:
+        return
+    readers = _runs_by_reader(runs)
+    for number, panel in enumerate(artifact.panels):
+        own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
+        offered = {
+            "subset": _chosen(entry, "subsets", own),
+            "length": _chosen(entry, "lengths", own),
+            "start_token": {run.start_token for run in own} or None,
+        }
+        for key, values in offered.items():
+            value = getattr(panel, key)
+            if values is not None and value not in {None, "", "*", *values}:
+                hint = nearest(value, map(str, values))
+                raise InputError(f"{where}.panels.{number}.{key}: no run of {panel.model} on {panel.benchmark} has "
+                                 f"{shortened(repr(value))}: {hint}")  # fmt: skip
+        known = {name for run in own for names in references_of([run]) for name in names}
+        if not own or any(run.questions and run.paraphraser is None for run in own):
+            continue  # texts alone, or answers from elsewhere, which name paraphrasers of their own
+        for name in panel.references or ():
+            if name not in known:
+                raise InputError(f"{where}.panels.{number}.references: unknown reference '{shortened(name)}': "
+                                 f"{nearest(name, known)}")  # fmt: skip
+
+
+def _chosen(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
+    """The subsets or lengths that runs choose of those that an entry declares; None if only its files say them."""
+    every = getattr(entry, key)
+    if not every and entry.source in ("local", "answers"):
+        return None
+    return {value for values in [getattr(run, key) for run in runs] or [every] for value in values or every}
+
+
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
     """Return cautions for an artifact that shows methods with a prefix on models that cannot test them.
 
@@ -253,7 +294,7 @@ def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tupl
     return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
 
 
-def _runs_by_reader(runs: tuple[Run, ...]) -> dict[tuple[str, str], list[Run]]:
+def _runs_by_reader(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
     """The runs of a model on a benchmark; of one that only others refer to theirs, whose passes it has."""
     referring: dict[tuple[str, str], list[Run]] = {}
     for run in runs:

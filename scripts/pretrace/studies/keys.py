@@ -67,7 +67,7 @@ class Config(Keys):
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)]
     """Bootstrap resamples behind every interval and test, and relabellings behind permutation tests."""
-    threads: Count
+    threads: Annotated[int, Field(ge=1, le=1024)]
     """Torch threads of one forward pass. A bf16 result depends on them, so they are set here and not by `--cores`."""
     batch_tokens: Annotated[int, Field(ge=64)]
     """Tokens in one batch of a forward pass. The number is halved when memory runs out, and the log says so."""
@@ -301,7 +301,7 @@ class WrittenArtifact(StudyArtifact):
 
 
 def _free(name: str) -> str:
-    if name in SHARED_FOLDERS:
+    if name.casefold() in (*SHARED_FOLDERS, "readme.md"):
         raise ValueError(f"{name!r} is reserved; choose another")
     return name
 

@@ -417,8 +417,10 @@ def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRe
 
 
 def _conditions(runs: list[Run]) -> Iterator[dict[str, Any]]:
-    """The start token of the runs with one name of each kind of input, in every combination: the first names first."""
-    for names in product(*references_of(runs)):
+    """The start token of the runs with each corpus and reference model that they name, and their first other inputs."""
+    varied = {name for run in runs for name in (*run.corpora, *run.references)}
+    kinds = [names if varied & {*names} else names[:1] for names in references_of(runs)]
+    for names in product(*kinds):
         yield {"start_token": runs[0].start_token, "references": list(names)}
 
 

@@ -10,11 +10,12 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Prefix
 from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.artifacts import (
     Artifact,
+    check_choices,
     filled,
     prefix_cautions,
     require_artifact,
@@ -122,6 +123,11 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
     file = parse(filled_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
+    registered_file = folder / "studies" / f"{file.study}.yaml"
+    if registered_file.is_file() and not registered_file.samefile(path):
+        raise InputError(
+            f"{path}: study: '{file.study}' is the study of {registered_file}; choose another name."
+        )
     registries = _Registries(
         load_registry("models", folder, file.models, file.study, path),
         load_registry("benchmarks", folder, file.benchmarks, file.study, path),
@@ -155,6 +161,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
         for slug, own in shown.items()
     }
+    for artifact in artifacts.values():
+        check_choices(artifact, resolved, benchmarks, f"{path}: artifacts.{artifact.artifact}")
     if settings.only:
         runs = with_inputs_shown(runs, artifacts.values())
     if file.positive_control:
@@ -200,9 +208,9 @@ def study_path(name: str, folder: Path) -> Path:
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
-    if not Path(name).exists():
+    if not _kind_of(name):
         raise InputError(
-            f"study '{name}' is neither a file nor one of config/studies/: {nearest(name, registered)}. "
+            f"study '{shortened(name)}' is neither a file nor one of config/studies/: {nearest(name, registered)}. "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
     return Path(name)
@@ -239,22 +247,36 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
         path = path_of(entry)
         if path is not None:
             place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
-            _check_path(place, path, getattr(entry, "path_is", "either"))
+            of_models = {"local": "checkpoint", "answers": "file"} if isinstance(entry, ModelEntry) else {}
+            needed = of_models.get(entry.source) or getattr(entry, "path_is", "either")
+            _check_path(place, path, needed)
         for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
             _check_path(f"{where}.views.{view}", path, "file")
 
 
 def _check_path(where: str, path: str, needed: str) -> None:
-    """Raise `InputError` unless the path leads to a `file` or a `folder`, whichever is needed."""
+    """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
+    kind = _kind_of(path)
+    if not kind:
+        raise InputError(f"{where}: {shortened(path)} does not exist; paths are relative to that file.")
+    if {"{", "}"} & {*path}:
+        raise InputError(
+            f"{where}: {shortened(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
+        )
+    if needed == "checkpoint" and not _kind_of(f"{path}/config.json"):
+        raise InputError(
+            f"{where}: {path} has no config.json; name the folder with config.json, the weights and the tokenizer."
+        )
+    if needed in ("file", "folder") and kind != needed:
+        raise InputError(f"{where}: {path} is a {kind}; give a {needed}.")
+
+
+def _kind_of(path: str) -> str:
+    """`file`, `folder`, or "" if there is nothing, or the path is none: too long, or with a null byte."""
     try:
-        exists, is_folder = Path(path).exists(), Path(path).is_dir()
-    except OSError as error:  # a name of 300 letters
-        raise InputError(f"{where}: {path:.80}... cannot be read ({error.strerror}).") from None
-    if not exists:
-        raise InputError(f"{where}: {path} does not exist; paths are relative to that file.")
-    if needed in ("file", "folder") and is_folder != (needed == "folder"):
-        actual = "a folder" if is_folder else "a file"
-        raise InputError(f"{where}: {path} is {actual}; give a {needed}.")
+        return "folder" if Path(path).is_dir() else "file" if Path(path).exists() else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _check_training(training: Training, where: str, registries: _Registries) -> None:
@@ -317,6 +339,8 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
         corpora.require(corpus, f"{where}.corpora")
     for reference in run.references:
         models.require(reference, f"{where}.references")
+        if reference == run.model:
+            raise InputError(f"{where}.references: {reference} is the model of the run; name another model.")
     for slug in run.shadows:
         models.require(slug, f"{where}.shadows")
         _check_shadows(run, models, slug, f"{where}.shadows")
@@ -355,9 +379,17 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
         "lengths": (run.lengths or [], benchmark.lengths),
         "subsets": (run.subsets or [], benchmark.subsets),
     }
-    for key, (named, there) in parts.items():
-        if there and (unknown := [value for value in named if value not in there]):
-            raise InputError(f"{where}.{key}: {run.benchmark} has no {unknown[0]!r}; it has {there}.")
+    for key, (named, declared) in parts.items():
+        # the user's own files say it themselves: `user_files`
+        if not declared and named and benchmark.source not in ("local", "answers"):
+            raise InputError(
+                f"{where}.{key}: the entry of {run.benchmark} has no {key} to choose from; take {key} out of the "
+                f"run, or give the entry {key}: {list(named)}, if the benchmark has them."
+            )
+        if declared and (unknown := [value for value in named if value not in declared]):
+            raise InputError(
+                f"{where}.{key}: {run.benchmark} has no {shortened(repr(unknown[0]))}; it has {declared}."
+            )
 
 
 def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extraction | None:

@@ -11,6 +11,7 @@ from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check as check_answers
+from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
 from pretrace.studies.pairs import Pair
@@ -37,12 +38,37 @@ def check_user_files(plan: Plan) -> list[str]:
     for slug in sorted({run.benchmark for run in study.runs}):
         if files := files_of(study.benchmarks.entries[slug]):
             check_texts(*files, metrics=plan.needs_classes(slug))
+            _check_chosen(study, slug, texts_of(*files))
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
             check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
     return [*_remarks_of_audits(plan), *_remarks_of_corpus_tests(plan)]
+
+
+def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
+    """Whether the user's own texts have the subsets and lengths that runs and panels choose of them."""
+    subsets, lengths = {text.subset for text in texts}, {text.length for text in texts}
+    chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = [
+        (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
+        for run in study.runs
+        if run.benchmark == slug
+    ]
+    chosen += [
+        (f"artifacts.{name}: the panel {panel.model} on {slug}", [panel.subset or ""], [panel.length])
+        for name, artifact in study.artifacts.items()
+        for panel in artifact.panels
+        if panel.benchmark == slug
+    ]
+    for where, named_subsets, named_lengths in chosen:
+        for key, named, there in (("subset", named_subsets, subsets), ("length", named_lengths, lengths)):
+            for value in named:
+                if value not in {"", "*", None, *there}:
+                    known = sorted(map(str, there - {"", None})) or f"no {key}s"
+                    raise InputError(
+                        f"{study.path}: {where}: its texts have no {key} {shortened(repr(value))}; they have {known}."
+                    )
 
 
 def _remarks_of_audits(plan: Plan) -> list[str]:
