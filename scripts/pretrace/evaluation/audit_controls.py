@@ -23,10 +23,10 @@ MATERIAL = 0.2
 """A difference of fewer standard deviations is not called a shift, even if many texts make it significant."""
 
 FEWEST = 10
-"""A place (subset and length) with fewer texts on one side tells nothing about words."""
+"""A slice with fewer texts on one side tells nothing about words."""
 
 MOST = 1000
-"""Texts of each side and place that the words are learned from."""
+"""Texts of each side and slice that the words are learned from."""
 
 FOLDS = 5
 
@@ -39,8 +39,8 @@ def control_scores(
     `WORDING`: how untypical the words of a text are of the known documents, its own left out: less the cosine between
     its weighted word counts (tf-idf) and their mean over the documents. `SIZES`: the number of characters.
     """
-    sizes: list[Floats] = [np.asarray(side["text"].str.len(), np.float64) for side in (audited, known)]
-    return {WORDING: _untypical(audited, known, language), SIZES: (sizes[0], sizes[1])}
+    ours, theirs = (np.asarray(side["text"].str.len(), np.float64) for side in (audited, known))
+    return {WORDING: _untypical(audited, known, language), SIZES: (ours, theirs)}
 
 
 def _untypical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[Floats, Floats]:
@@ -64,102 +64,86 @@ def _untypical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tup
 def classifier_row(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> dict[str, float | str]:
     """Return `method, score, p` of a bag of words that learns to tell audited from known texts, out of fold.
 
-    The score is its AUC, averaged over places with weights n_audited x n_known; the p is one-sided. Only where both
+    The score is its AUC, averaged over slices with weights n_audited x n_known; the p is one-sided. Only where both
     sides name `LEAST_DOCUMENTS`: the words of few documents always tell them apart. NaN elsewhere.
     """
+    from scipy.special import ndtr
+
     sides = [frame.assign(length=frame["length"].fillna(-1)) for frame in (audited, known)]
-    pairs = [dict(list(frame.groupby(["subset", "length"]))) for frame in sides]
-    shared = [(pairs[0][place], pairs[1][place]) for place in sorted(pairs[0].keys() & pairs[1].keys())]
-    places = [pair for pair in shared if min(map(len, pair)) >= FEWEST]
-    if min(own_documents(side["document"], side["text_id"]).nunique() for side in sides) < LEAST_DOCUMENTS:
-        places = []
-    z, auc = _pooled([_words(_some(ours), _some(theirs), language) for ours, theirs in places])
-    return {"method": CLASSIFIER, "score": auc, "p": _normal_tail(z / CROSS_FITTED)}
+    ours, theirs = (dict(list(frame.groupby(["subset", "length"]))) for frame in sides)
+    pairs = [(ours[shared], theirs[shared]) for shared in sorted(ours.keys() & theirs.keys())]
+    pairs = [pair for pair in pairs if min(map(len, pair)) >= FEWEST]
+    documents = min(own_documents(side["document"], side["text_id"]).nunique() for side in sides)
+    if documents < LEAST_DOCUMENTS or not pairs:
+        return {"method": CLASSIFIER, "score": np.nan, "p": np.nan}
+    z, auc = _pooled([_learned(pair, language) for pair in pairs])
+    return {"method": CLASSIFIER, "score": auc, "p": float(ndtr(-z / CROSS_FITTED))}
 
 
-class _Cell(NamedTuple):
-    """Values of the texts of one subset and length, audited and known, and the documents that they are of."""
+class _Learned(NamedTuple):
+    """Learned scores of the audited and the known texts of a slice, and the documents that they are of."""
 
-    values: tuple[np.ndarray, np.ndarray]
+    scores: tuple[Floats, Floats]
     documents: tuple[np.ndarray, np.ndarray]
 
 
-def _pooled(cells: Sequence[_Cell]) -> tuple[float, float]:
-    """Return z of no shift, and the mean AUC of cells with weights n_audited x n_known.
-
-    The variance is that of DeLong's placements summed by document over all cells (Obuchowski, Biometrics 1997), for
-    texts of one document are alike and longer texts hold shorter ones; never below Mann and Whitney's of independent
-    texts.
-    """
-    if not cells:
-        return np.nan, np.nan
-    sizes = np.array([[len(side) for side in cell.values] for cell in cells], np.float64)
-    pairs = sizes.prod(axis=1)
-    weight = pairs / pairs.sum()
-    placed = [
-        placements(np.concatenate(cell.values), np.arange(int(counts.sum())) < counts[0])
-        for cell, counts in zip(cells, sizes, strict=True)
-    ]
-    auc = float(weight @ [ours.mean() for ours, _ in placed])
-    independent = float(weight**2 @ ((sizes.sum(axis=1) + 1) / (12 * pairs)))
-    clustered = sum(
-        _side_variance([places[side] for places in placed], [cell.documents[side] for cell in cells], weight)
-        for side in (0, 1)
-    )
-    return (auc - 0.5) / float(np.sqrt(max(independent, clustered))), auc
-
-
-def _side_variance(
-    placed: Sequence[np.ndarray], documents: Sequence[np.ndarray], weight: np.ndarray
-) -> float:
-    """Return one side's part of the variance: by document, or if few or none are named, as if the cells were the same
-    texts at other lengths.
-    """
-    names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
-    if "" in names or len(names) < FEWEST_DOCUMENTS:
-        errors = [places.std(ddof=1) / np.sqrt(len(places)) for places in placed]
-        return float(weight @ errors) ** 2
-    shares = [
-        share * (places - places.mean()) / len(places) for places, share in zip(placed, weight, strict=True)
-    ]
-    sums = np.bincount(of_text, np.concatenate(shares))
-    return float(len(names) / (len(names) - 1) * sums @ sums)
-
-
-def _normal_tail(z: float) -> float:
-    from scipy.special import ndtr
-
-    return float(ndtr(-z))
-
-
-def _some(side: pd.DataFrame) -> pd.DataFrame:
-    if len(side) <= MOST:
-        return side
-    return side.sort_values("text_id").sample(MOST, random_state=seed_of("shift", len(side)) % 2**32)
-
-
-def _words(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> _Cell:
-    sides = (audited, known)
+def _learned(pair: tuple[pd.DataFrame, pd.DataFrame], language: str) -> _Learned:
+    sides = [
+        side if len(side) <= MOST
+        else side.sort_values("text_id").sample(MOST, random_state=seed_of("shift", len(side)) % 2**32)
+        for side in pair
+    ]  # fmt: skip
     by_document = all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
-    labels: list[int | None] = [*[1] * len(audited), *[0] * len(known)]
-    ids = [f"{place}" for place in range(len(labels))]
-    scores = blind(
-        LabelledTexts(
-            ids=ids,
-            texts=[text for side in sides for text in side["text"]],
-            labels=labels,
-            folds=[fold for side in sides for fold in _folds(side, by_document=by_document)],
-            language=language,
-        )
-    )
-    values = np.array([scores.get(id, 0.0) for id in ids])
-    documents = (audited["document"].to_numpy(str), known["document"].to_numpy(str))
-    return _Cell((values[: len(audited)], values[len(audited) :]), documents)
+    labels: list[int | None] = [*[1] * len(sides[0]), *[0] * len(sides[1])]
+    ids = [f"{number}" for number in range(len(labels))]
+    texts = [text for side in sides for text in side["text"]]
+    folds = [fold for side in sides for fold in _folds(side, by_document=by_document)]
+    learned = blind(LabelledTexts(ids=ids, texts=texts, labels=labels, folds=folds, language=language))
+    scores = np.array([learned.get(id, 0.0) for id in ids])
+    count = len(sides[0])
+    documents = (sides[0]["document"].to_numpy(str), sides[1]["document"].to_numpy(str))
+    return _Learned((scores[:count], scores[count:]), documents)
 
 
 def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:
     """Deal each side's units into folds, in an order that depends on their ids alone."""
     units = side["document"].where((side["document"] != "") & by_document, side["text_id"])
     order = sorted(units.unique(), key=lambda unit: seed_of("shift", unit))
-    place = {unit: index % FOLDS for index, unit in enumerate(order)}
-    return [place[unit] for unit in units]
+    number = {unit: index % FOLDS for index, unit in enumerate(order)}
+    return [number[unit] for unit in units]
+
+
+def _pooled(slices: Sequence[_Learned]) -> tuple[float, float]:
+    """Return z of no shift, and the mean AUC of slices with weights n_audited x n_known.
+
+    The variance is that of DeLong's placements summed by document over all slices (Obuchowski, Biometrics 1997), for
+    texts of one document are alike and longer texts hold shorter ones; never below Mann and Whitney's of independent
+    texts.
+    """
+    sizes = np.array([[len(side) for side in learned.scores] for learned in slices], np.float64)
+    pairs = sizes.prod(axis=1)
+    weight = pairs / pairs.sum()
+    placed = [
+        placements(np.concatenate(learned.scores), np.arange(int(counts.sum())) < counts[0])
+        for learned, counts in zip(slices, sizes, strict=True)
+    ]
+    auc = float(weight @ [ours.mean() for ours, _ in placed])
+    independent = float(weight**2 @ ((sizes.sum(axis=1) + 1) / (12 * pairs)))
+    clustered = sum(
+        _side_variance([own[side] for own in placed], [own.documents[side] for own in slices], weight)
+        for side in (0, 1)
+    )
+    return (auc - 0.5) / float(np.sqrt(max(independent, clustered))), auc
+
+
+def _side_variance(placed: Sequence[Floats], documents: Sequence[np.ndarray], weight: Floats) -> float:
+    """Return one side's part of the variance: by document, or if few or none are named, as if the slices were the same
+    texts at other lengths.
+    """
+    names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
+    if "" in names or len(names) < FEWEST_DOCUMENTS:
+        errors = [own.std(ddof=1) / np.sqrt(len(own)) for own in placed]
+        return float(weight @ errors) ** 2
+    shares = [share * (own - own.mean()) / len(own) for own, share in zip(placed, weight, strict=True)]
+    sums = np.bincount(of_text, np.concatenate(shares))
+    return float(len(names) / (len(names) - 1) * sums @ sums)

@@ -7,6 +7,7 @@ a sum over the tokens of one pass.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from math import log
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.benchmarks.slices import Slice
+from pretrace.benchmarks.slices import Slice, slices_of
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
@@ -45,7 +46,6 @@ windows of known non-members that are extractable; a document's p, the share of 
 least its share of extractable windows, itself counted, and how many such documents are `known`; and the run's settings
 (`prefix` missing where all tokens before a window are read)."""
 
-CELL = ["subset", "length"]
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
 
@@ -64,7 +64,7 @@ def windows_of(
     `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
     all of the text before them. Raises `InputError` where no text is long enough for a window.
     """
-    texts = benchmark.set_index("text_id")[[*CELL, "document", "label"]]
+    texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     measured = _cut_windows if "prefix" in extraction else _windows_in_context
     parts = list(measured(index, extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
@@ -77,7 +77,7 @@ def windows_of(
         )
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
-    frame = frame.sort_values([*CELL, "document", "text_id", "at"], ignore_index=True)[WINDOWS]
+    frame = frame.sort_values(["subset", "length", "document", "text_id", "at"], ignore_index=True)[WINDOWS]
     logger.info(
         "%s: %d windows in %d texts; %d windows repeat their own text",
         index.manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
@@ -93,7 +93,7 @@ def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode
         for batch in index.batches(PassKey(reading, texts), _ROWS_AT_ONCE):
             rows = batch.to_pandas()
             numbers = {key: np.stack(rows[key].to_list()).astype(kind) for key, kind in _NUMBERS.items()}
-            about = {
+            columns = {
                 "text_id": rows["text_id"],
                 "tokens": rows["n_tokens"].astype("int64"),
                 "at": rows["variant"].astype("int64"),
@@ -102,7 +102,7 @@ def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode
                 "token": "",
                 "passage": decode(numbers["token_ids"].tolist()),
             }
-            yield pd.DataFrame(about | _sums(_of_tokens(numbers)))
+            yield pd.DataFrame(columns | _sums(_of_tokens(numbers)))
 
 
 def _windows_in_context(
@@ -169,7 +169,7 @@ def _windows_of_text(
     passages = np.full(len(places), "", dtype=object)
     likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
     passages[likeliest] = decode([numbers["token_ids"][places[i] :][:size].tolist() for i in likeliest])
-    about = {
+    columns = {
         "text_id": rows[0]["text_id"],
         "tokens": int(rows[0]["n_tokens"]),
         "at": np.asarray(places) + first,
@@ -178,7 +178,7 @@ def _windows_of_text(
         "token": pieces(numbers["token_ids"], decode)[chosen],
         "passage": passages,
     }
-    return pd.DataFrame(about | sums)
+    return pd.DataFrame(columns | sums)
 
 
 def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -257,28 +257,28 @@ def summary(
     """
     texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
     windows = _judged(windows, extraction)
-    known_elsewhere = None if elsewhere is None else _nonmembers(_judged(elsewhere, extraction))
+    nonmembers = windows if elsewhere is None else _judged(elsewhere, extraction)
+    nonmembers = nonmembers[nonmembers["label"].eq(0).fillna(False)]
     settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
     rows = []
-    for place, here in windows.groupby(CELL, dropna=False, sort=True):
-        known = _nonmembers(here) if known_elsewhere is None else known_elsewhere
-        about = dict(zip(CELL, place, strict=True)) | settings
-        about |= {"nonmembers": known.loc[~known["repeats"], "extractable"].mean()}
-        there = texts[_in_place(texts, place)]
-        compared = _units(known, None, ["document"])
-        rows += [{"unit": "class", **about, **unit} for unit in _units(here, there, ["label"])]
-        rows += [
-            {"unit": "document", **about, **unit, **_p(unit, compared, itself=known_elsewhere is None)}
-            for unit in _units(here, there, ["document", "label"])
-        ]
+    for part in slices_of(windows):
+        here, there = windows[part.rows(windows)], texts[part.rows(texts)]
+        known = nonmembers[part.rows(nonmembers)] if elsewhere is None else nonmembers
+        counted = known[~known["repeats"]]
+        keys = asdict(part) | settings | {"nonmembers": counted["extractable"].mean()}
+        shares = counted.groupby("document")["extractable"].mean()
+        rows += [{"unit": "class", **keys, **unit} for unit in _units(here, there, ["label"])]
+        for unit in _units(here, there, ["document", "label"]):
+            # a known document is not compared with itself
+            itself = elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0
+            others = shares.drop(unit["document"], errors="ignore") if itself else shares
+            p: dict[str, float] = {"known": len(others)}
+            # without a share, a document's windows all repeat the text
+            if len(others) and unit["windows"]:
+                p["p"] = float(empirical_p(unit["extractable"], others))
+            rows.append({"unit": "document", **keys, **unit, **p})
     whole = dict.fromkeys(("label", "length", "prefix", "known"), "Int64")
     return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
-
-
-def _in_place(texts: pd.DataFrame, place: tuple[Any, ...]) -> pd.Series:
-    subset, length = place
-    of_length = texts["length"].isna() if pd.isna(length) else texts["length"].eq(length).fillna(False)
-    return texts["subset"].eq(subset) & of_length
 
 
 def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
@@ -292,30 +292,23 @@ def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFram
     )
 
 
-def _nonmembers(windows: pd.DataFrame) -> pd.DataFrame:
-    return windows[windows["label"].eq(0).fillna(False)]
-
-
-def _units(windows: pd.DataFrame, texts: pd.DataFrame | None, keys: list[str]) -> list[dict[str, Any]]:
-    """Return the windows of each class or document: members first, then by document. `texts`: of the same place."""
+def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[dict[str, Any]]:
+    """Return the numbers of each class or document of a slice: members first, then by document."""
     units = []
     for key, part in windows.groupby(keys, dropna=False, sort=True):
-        unit = dict(zip(keys, key, strict=True))
         counted = part[~part["repeats"]]
-        unit |= {"windows": len(counted), "repeats": len(part) - len(counted)}
-        unit |= {name: counted[name].mean() for name in SHARES}
-        unit["longest_run"] = max(longest_run(text) for _, text in part.groupby("text_id"))
-        if texts is not None:
-            unit |= _counts(texts, part, dict(zip(keys, key, strict=True)))
-        units.append(unit)
-    return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit.get("label")) else 1)
-
-
-def _counts(texts: pd.DataFrame, windows: pd.DataFrame, unit: Mapping[str, Any]) -> dict[str, int]:
-    """Count the texts of a class or document, and its texts without a window."""
-    for key, value in unit.items():
-        texts = texts[texts[key].isna() if pd.isna(value) else texts[key].eq(value).fillna(False)]
-    return {"texts": len(texts), "short": len(texts) - windows["text_id"].nunique()}
+        unit: dict[str, Any] = dict(zip(keys, key, strict=True))
+        own = texts
+        for name, value in unit.items():
+            own = own[own[name].isna() if pd.isna(value) else own[name].eq(value).fillna(False)]
+        units.append(
+            unit
+            | {"windows": len(counted), "repeats": len(part) - len(counted)}
+            | {name: counted[name].mean() for name in SHARES}
+            | {"longest_run": max(longest_run(text) for _, text in part.groupby("text_id"))}
+            | {"texts": len(own), "short": len(own) - part["text_id"].nunique()}
+        )
+    return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1)
 
 
 def longest_run(windows: pd.DataFrame) -> int:
@@ -327,17 +320,3 @@ def longest_run(windows: pd.DataFrame) -> int:
         end = position + suffix
         longest = max(longest, end - start)
     return longest
-
-
-def _p(document: Mapping[str, Any], compared: list[dict[str, Any]], *, itself: bool) -> dict[str, float]:
-    """Return `p` of a document among the documents of known non-members, and their number (`known`).
-
-    A document that is one of them is not compared with itself. A document has no share if all of
-    its windows repeat the text.
-    """
-    is_known = itself and pd.notna(document["label"]) and document["label"] == 0
-    left_out = document["document"] if is_known else None
-    shares = [unit["extractable"] for unit in compared if unit["document"] != left_out and unit["windows"]]
-    lacking = not shares or not document["windows"]
-    p = np.nan if lacking else float(empirical_p(document["extractable"], shares))
-    return {"p": p, "known": len(shares)}

@@ -1,86 +1,42 @@
 """Test a study with nothing to find: do more intervals miss chance than expected, and does any exact test reject it?"""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
 
-from pretrace.evaluation.roc import Flags, Floats
-from pretrace.evaluation.significance import holm
-
-LEVEL = 0.05
-"""The share of 95 % intervals that may exclude chance."""
-
-
-@dataclass(frozen=True)
-class Misses:
-    """The intervals of a table of metrics that exclude chance, and the number expected by chance.
-
-    `missed`, `p_holm` and `p_permutation_holm` have shape (rows,); the last is NaN where a row has no permutation test.
-    `p_count` is the chance of as many misses, were the rows independent; `most_allowed` the largest number with a
-    chance of 5 % or more.
-    """
-
-    missed: Flags
-    p_holm: Floats
-    p_permutation_holm: Floats
-    p_count: float
-    most_allowed: int
-
-    @property
-    def count(self) -> int:
-        return int(self.missed.sum())
-
-
-def misses(
-    value: ArrayLike, low: ArrayLike, high: ArrayLike, p_permutation: ArrayLike, *, chance: float = 0.5
-) -> Misses:
-    """Count the 95 % intervals that do not hold `chance`; all arguments of shape (rows,), NaN in `p_permutation` alone.
-
-    The count is binomial where rows are independent; methods on the same texts are not, which makes large
-    counts likelier than `p_count` says. Each row's p is that of a normal error as wide as its interval,
-    because a bootstrap p cannot fall below 2 / (resamples + 1), which no correction over many rows survives.
-    """
-    from scipy.special import ndtr
-    from scipy.stats import binom
-
-    value, low, high, exact = (
-        np.asarray(column, dtype=np.float64) for column in (value, low, high, p_permutation)
-    )
-    missed = (low > chance) | (high < chance)
-    error = (high - low) / (2 * 1.959964)
-    ratio = np.divide(np.abs(value - chance), error, out=np.full(len(value), np.inf), where=error > 0)
-    p = np.where(value == chance, 1.0, 2 * ndtr(-ratio))
-    return Misses(
-        missed=missed,
-        p_holm=holm(p),
-        p_permutation_holm=holm(exact),
-        p_count=float(binom.sf(missed.sum() - 1, len(value), LEVEL)),
-        most_allowed=int(binom.isf(LEVEL, len(value), LEVEL)),
-    )
+from pretrace.evaluation.significance import LEVEL, holm
 
 
 def null_tests(frame: pd.DataFrame, chance: float) -> pd.DataFrame:
     """Add `chance`, `missed`, `p_holm` and `p_permutation_holm` to rows of metrics with `control, value, low, high,
-    p_permutation`. Controls are not tested.
+    p_permutation` (NaN: not tested by permutation). Controls are not tested.
+
+    `missed`: the 95 % interval excludes chance. `p_holm` is of a normal error as wide as the interval, because a
+    bootstrap p cannot fall below 2 / (resamples + 1), which no correction over many rows survives.
     """
+    from scipy.special import ndtr
+
     models = frame[~frame["control"]]
-    counted = _misses(models, chance)
-    missed = (frame["low"] > chance) | (frame["high"] < chance)
-    corrected = {
-        name: pd.Series(getattr(counted, name), models.index) for name in ("p_holm", "p_permutation_holm")
-    }
-    return frame.assign(chance=chance, missed=missed, **corrected)
+    error = (models["high"] - models["low"]) / (2 * 1.959964)
+    p = 2 * ndtr(-(models["value"] - chance).abs() / error)
+    p = p.where(models["value"] != chance, 1.0).to_numpy(np.float64)
+    exact = models["p_permutation"].to_numpy(np.float64)
+    return frame.assign(
+        chance=chance,
+        missed=(frame["low"] > chance) | (frame["high"] < chance),
+        p_holm=pd.Series(holm(p), models.index),
+        p_permutation_holm=pd.Series(holm(exact), models.index),
+    )
 
 
 def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Counts over rows of `null_tests`, by `block` and `panel`: the `models` of each panel, those of all panels (`all`,
+    """Count over rows of `null_tests`, by `block` and `panel`: the `models` of each panel, those of all panels (`all`,
     without a panel), and the `controls` of each panel.
 
-    `methods` and `misses`; `expected` and `allowed` (`Misses.most_allowed`) misses; `p`, the chance of as many; the
-    least `p_holm` and `p_permutation_holm`; `farthest`, the row that is farthest from chance.
+    `methods` and `misses`; `expected` and `allowed` misses, the largest number with a chance of 5 % or more; `p`, the
+    chance of as many; the least `p_holm` and `p_permutation_holm`; `farthest`, the row that is farthest from chance.
+    Both chances take rows as independent. Methods on the same texts are not, which makes large counts likelier.
     """
     models, controls = frame[~frame["control"]], frame[frame["control"]]
     return [
@@ -91,14 +47,19 @@ def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _counted(block: str, panel: Any, own: pd.DataFrame) -> dict[str, Any]:
-    counted = _misses(own, own["chance"].max())
+    from scipy.stats import binom
+
+    misses, methods = int(own["missed"].sum()), len(own)
     far = own.iloc[int((own["value"] - own["chance"]).abs().to_numpy().argmax())]
-    counts = {"methods": len(own), "misses": counted.count, "expected": LEVEL * len(own)}
-    limits = {"allowed": counted.most_allowed, "p": counted.p_count}
-    least = {name: own[name].min() for name in ("p_holm", "p_permutation_holm")}
-    return {"block": block, "panel": panel} | counts | limits | least | {"farthest": far.to_dict()}
-
-
-def _misses(own: pd.DataFrame, chance: float) -> Misses:
-    columns = (own[name].to_numpy(np.float64) for name in ("value", "low", "high", "p_permutation"))
-    return misses(*columns, chance=chance)
+    return {
+        "block": block,
+        "panel": panel,
+        "methods": methods,
+        "misses": misses,
+        "expected": LEVEL * methods,
+        "allowed": int(binom.isf(LEVEL, methods, LEVEL)),
+        "p": float(binom.sf(misses - 1, methods, LEVEL)),
+        "p_holm": own["p_holm"].min(),
+        "p_permutation_holm": own["p_permutation_holm"].min(),
+        "farthest": far.to_dict(),
+    }

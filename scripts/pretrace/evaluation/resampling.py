@@ -58,7 +58,11 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     one stratum, because a stratum of few groups scatters too little (one of a single group, not at all). Where a class
     has too few groups, its texts stand for themselves and the classes are drawn apart.
     """
-    few = [kind for kind in (True, False) if _count(text, document, label == kind) < FEWEST_DOCUMENTS]
+    few = [
+        kind
+        for kind in (True, False)
+        if len(np.unique(_components([text[label == kind], document[label == kind]]))) < FEWEST_DOCUMENTS
+    ]
     of_few = [document[(label == kind) & (document >= 0)] for kind in few]
     conditional = any(len(np.unique(named)) < len(named) for named in of_few)
     if few:
@@ -72,14 +76,10 @@ def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
     sizes = np.bincount(stratum, minlength=3)
     if sizes[BOTH] and (sizes[sizes > 0] < FEWEST_DOCUMENTS).any():
         stratum[:] = BOTH
-    place = np.empty(len(stratum), dtype=np.intp)
+    number = np.empty(len(stratum), dtype=np.intp)
     for kind in np.unique(stratum):
-        place[stratum == kind] = np.arange((stratum == kind).sum())
-    return Groups(place[groups], stratum[groups], conditional)
-
-
-def _count(text: Whole, document: Whole, rows: Flags) -> int:
-    return len(np.unique(_components([text[rows], document[rows]])))
+        number[stratum == kind] = np.arange((stratum == kind).sum())
+    return Groups(number[groups], stratum[groups], conditional)
 
 
 def _components(shared: list[Whole]) -> Whole:
@@ -113,7 +113,11 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
         part = min(at_once, resamples - start)
         weights = np.empty((texts, part))
         for rows, stream in strata:
-            weights[rows] = _draw(stream, groups.of_text[rows], part)
+            count = int(groups.of_text[rows].max()) + 1
+            drawn = stream.integers(count, size=(part, count))
+            drawn += count * np.arange(part)[:, None]
+            times = np.bincount(drawn.ravel(), minlength=part * count).reshape(part, count)
+            weights[rows] = np.ascontiguousarray(times.T, dtype=np.float64)[groups.of_text[rows]]
         yield weights
 
 
@@ -134,11 +138,3 @@ def text_weights(texts: pd.DataFrame, resamples: int, seed: int) -> Floats:
     """Return weights of labelled texts of a benchmark table, or of one class of them: shape (texts, resamples)."""
     groups = resampling_groups(*codes(texts), texts["label"].eq(1).to_numpy(dtype=bool))
     return np.concatenate(list(resample(groups, resamples, seed)), axis=1)
-
-
-def _draw(stream: np.random.Generator, of_text: Whole, part: int) -> Floats:
-    count = int(of_text.max()) + 1
-    drawn = stream.integers(count, size=(part, count))
-    drawn += count * np.arange(part)[:, None]
-    times = np.bincount(drawn.ravel(), minlength=part * count).reshape(part, count)
-    return np.ascontiguousarray(times.T, dtype=np.float64)[of_text]

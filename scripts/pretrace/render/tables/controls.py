@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, estimate, number
-from pretrace.evaluation.null import LEVEL, null_counts, null_tests
+from pretrace.evaluation.null import null_counts, null_tests
+from pretrace.evaluation.significance import LEVEL
 from pretrace.render.names import BLIND, joined, marked_label, method_label
 from pretrace.render.phrases import (
     INTERVALS,
