@@ -1,9 +1,9 @@
 """Malformed files of the user's: each gives an error for users (or is read), never a traceback, and nothing is written.
 
-By hand, and seeded by hypothesis from good files: `refuses` fails at any other exception than `InputError`.
+By hand, and seeded by hypothesis from good files: `refuses` fails at any other exception than `InputError`. More files
+of texts: test_fuzz_inputs.py.
 """
 
-import gzip
 import json
 import random
 import shutil
@@ -19,7 +19,6 @@ from spoiling import damaged, refuses, seeds, spoiled
 import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
-from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check as check_answers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet, write_text
@@ -201,30 +200,6 @@ def test_parquet_of_wrong_types_is_refused(tmp_path, name):
     assert reading(path, path.read_bytes())
 
 
-FORMATS = {
-    "t.jsonl": made.jsonl(TEXTS),
-    "t.jsonl.gz": gzip.compress(made.jsonl(TEXTS), mtime=0),
-    "t.csv": made.comma_separated(TEXTS),
-    "t.parquet": made.parquet(TEXTS),
-}
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@seeds(60)
-def test_a_damaged_file_of_texts_is_refused_or_read(tmp_path_factory, name, seed):
-    folder = tmp_path_factory.mktemp("texts")
-    reading(folder / name, damaged(FORMATS[name], random.Random(seed)))
-
-
-@pytest.mark.parametrize("name", FORMATS)
-@seeds(25)
-def test_a_damaged_corpus_is_refused_or_read(tmp_path_factory, name, seed):
-    folder = tmp_path_factory.mktemp("corpus")
-    path = folder / name
-    path.write_bytes(damaged(FORMATS[name], random.Random(seed)))
-    refuses(lambda: list(local(LocalCorpus(source="local", path="mine", field="input"), [path])))
-
-
 ANSWERS = [
     {"document": f"d{number % 2}", "label": number % 2, "passage": number, "permutation": number, "true_answer": "A",
      "answer": "B", "p_a": 0.1, "p_b": 0.6, "p_c": 0.2, "p_d": 0.1} for number in range(6)
@@ -244,7 +219,7 @@ def test_a_damaged_result_is_refused_or_read(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("result")
     draw = random.Random(seed)
     table, record = folder / "t.parquet", folder / "t.json"
-    table.write_bytes(damaged(FORMATS["t.parquet"], draw))
+    table.write_bytes(damaged(made.parquet(TEXTS), draw))
     record.write_bytes(damaged(json.dumps({"a": [1, "é"]}).encode(), draw))
     refuses(lambda: read_parquet(table))
     refuses(lambda: read_json(record))

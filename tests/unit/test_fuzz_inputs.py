@@ -17,7 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from spoiling import damaged, refuses, seeds, spoiled
+from spoiling import damaged, refuses, spoiled
 
 import hub_datasets as made
 from pretrace import benchmarks
@@ -25,10 +25,12 @@ from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check
 from pretrace.corpora.readers.local import LocalCorpus, local
 
-pytestmark = pytest.mark.full
-
 SECONDS = 20
 """A file of a few rows that takes longer hangs."""
+
+SEEDS = pytest.mark.parametrize(
+    "seeds", [range(15), pytest.param(range(15, 400), marks=pytest.mark.full)], ids=["few", "many"]
+)
 
 VALUES: tuple[Any, ...] = (
     "\u200b\u200d\ufeff", "\u202eabc", "=HYPERLINK(1)", "+1", "@SUM(A1)", "-1", "a\0b", "\ud800", "", " \n\t ",
@@ -52,8 +54,8 @@ KEYS = (
 
 
 @contextmanager
-def limited() -> Iterator[None]:
-    """Fail what takes longer than SECONDS."""
+def limited(seed: int) -> Iterator[random.Random]:
+    """Give draws of the seed; fail after SECONDS; every error names the seed."""
 
     def stop(*_: Any) -> None:
         raise TimeoutError(f"longer than {SECONDS} s")
@@ -61,7 +63,10 @@ def limited() -> Iterator[None]:
     before = signal.signal(signal.SIGALRM, stop)
     signal.alarm(SECONDS)
     try:
-        yield
+        yield random.Random(seed)
+    except BaseException as error:
+        error.add_note(f"seed {seed}")
+        raise
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
@@ -76,7 +81,8 @@ def good_rows(label: int | None = None) -> list[dict[str, Any]]:
 
 
 def changed(rows: list[dict[str, Any]], draw: random.Random) -> list[Any]:
-    """The rows with one to three mistakes."""
+    """A copy of the rows with one to three mistakes."""
+    rows = [dict(row) for row in rows]
     for _ in range(draw.randint(1, 3)):
         row = draw.choice([row for row in rows if isinstance(row, dict)])
         match draw.randrange(6):
@@ -154,9 +160,8 @@ def read(path: Path, *, metrics: bool, known: Path | None = None) -> str:
     files = [path] if known is None else [path, known]
     tables: list[Any] = []
     entry = {"source": "local", "path": path.name} | ({} if known is None else {"known": known.name})
-    with limited():
-        refused = refuses(lambda: check(*files, metrics=metrics))
-        job_refused = refuses(lambda: tables.append(benchmarks.build("mine", entry, files)))
+    refused = refuses(lambda: check(*files, metrics=metrics))
+    job_refused = refuses(lambda: tables.append(benchmarks.build("mine", entry, files)))
     assert refused or not job_refused, f"the job refuses what the check let pass: {job_refused}"
     assert not refused or any(file.name in refused for file in files), refused
     assert len(refused) < 2000, "a refusal fits on a screen"
@@ -176,39 +181,42 @@ def written(folder: Path, name: str, rows: list[dict[str, Any]], draw: random.Ra
     return path
 
 
+@SEEDS
 @pytest.mark.parametrize("name", WRITERS)
-@seeds(300)
-def test_a_changed_file_of_texts_is_refused_or_read_whole(tmp_path_factory, name, seed):
-    draw = random.Random(seed)
-    read(written(tmp_path_factory.mktemp("texts"), name, good_rows(), draw), metrics=draw.random() < 0.5)
+def test_a_changed_file_of_texts_is_refused_or_read_whole(tmp_path, name, seeds):
+    for seed in seeds:
+        with limited(seed) as draw:
+            read(written(tmp_path, name, good_rows(), draw), metrics=draw.random() < 0.5)
 
 
+@SEEDS
 @pytest.mark.parametrize("name", WRITERS)
-@seeds(100)
-def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path_factory, name, seed):
-    draw, folder = random.Random(seed), tmp_path_factory.mktemp("audit")
+def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path, name, seeds):
     suspects = [row | {"label": None, "id": f"s{row['id']}"} for row in good_rows()]
-    paths = folder / name, folder / f"known_{name}"
-    for path, rows in zip(paths, (suspects, good_rows(0)), strict=True):
-        path.write_bytes(WRITERS[name](changed(rows, draw), draw))
-    if not read(paths[0], metrics=False, known=paths[1]):
-        with limited():
-            refuses(lambda: check_audit(*paths))
+    paths = tmp_path / name, tmp_path / f"known_{name}"
+    for seed in seeds:
+        with limited(seed) as draw:
+            for path, rows in zip(paths, (suspects, good_rows(0)), strict=True):
+                path.write_bytes(WRITERS[name](changed(rows, draw), draw))
+            if not read(paths[0], metrics=False, known=paths[1]):
+                refuses(lambda: check_audit(*paths))
 
 
-@seeds(100)
-def test_a_changed_file_of_a_corpus_test_is_refused_or_checked(tmp_path_factory, seed):
-    path = written(tmp_path_factory.mktemp("corpus_test"), "t.jsonl", good_rows(), random.Random(seed))
-    with limited():
-        refuses(lambda: check_corpus(path))
+@SEEDS
+def test_a_changed_file_of_a_corpus_test_is_refused_or_checked(tmp_path, seeds):
+    for seed in seeds:
+        with limited(seed) as draw:
+            path = written(tmp_path, "t.jsonl", good_rows(), draw)
+            refuses(lambda: check_corpus(path))  # noqa: B023
 
 
+@SEEDS
 @pytest.mark.parametrize("name", ["t.jsonl", "t.jsonl.gz"])
-@seeds(100)
-def test_a_changed_corpus_is_refused_or_read_whole(tmp_path_factory, name, seed):
-    path = written(tmp_path_factory.mktemp("corpus"), name, good_rows(), random.Random(seed))
-    documents: list[str] = []
+def test_a_changed_corpus_is_refused_or_read_whole(tmp_path, name, seeds):
     entry = LocalCorpus(source="local", path="mine", field="input")
-    with limited():
-        if not refuses(lambda: documents.extend(local(entry, [path]))):
-            assert len(documents) == texts_in(path)
+    for seed in seeds:
+        with limited(seed) as draw:
+            path = written(tmp_path, name, good_rows(), draw)
+            documents: list[str] = []
+            if not refuses(lambda: documents.extend(local(entry, [path]))):  # noqa: B023
+                assert len(documents) == texts_in(path)

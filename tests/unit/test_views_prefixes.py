@@ -11,13 +11,13 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of, write_parquet
 from pretrace.views import VIEWS, Prefix
-from pretrace.views.overlap import overlapping
 from pretrace.views.prefixes import (
     COLUMNS,
     balanced,
     draw_prefixes,
     evaluated,
     excluded,
+    overlapping,
     shot_texts,
     shots_reader,
 )

@@ -5,6 +5,7 @@ Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, 
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,6 @@ from pretrace.benchmarks.slices import Slice, of_length
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
-from pretrace.views.overlap import overlapping
 from pretrace.views.readings import KINDS, ZERO_ACCESS, PassKey, Shots
 from pretrace.views.stored import StoredView, viewed
 from pretrace.views.words import is_chinese
@@ -192,6 +192,48 @@ def _order(text_ids: Iterable[str], *seed: Any) -> list[str]:
 
 def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
     return prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"].tolist()
+
+
+RUN = 13
+"""Words in a row (characters, in Chinese) that two texts of a document share only where they overlap."""
+
+
+def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
+    """Return the ids of the given texts and of every text that overlaps one of them.
+
+    Texts of one document overlap if they share RUN words in a row, or all words of the shorter one. If one of two texts
+    names no document, they overlap if one contains the other. Equal texts always overlap.
+    """
+    given = benchmark[benchmark["text_id"].isin(set(text_ids))]
+    runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    whole: dict[str, list[str]] = defaultdict(list)
+    for document, text in zip(given["document"], map(_spaced, given["text"]), strict=True):
+        runs[document].update(_runs(text))
+        whole[document].append(text)
+    everything = [text for texts in whole.values() for text in texts]
+    equal = set(given["text"])
+
+    def overlaps(text: str, document: str) -> bool:
+        if text in equal:
+            return True
+        own = _spaced(text)
+        if document and runs[document] and not runs[document].isdisjoint(_runs(own)):
+            return True
+        others = [*whole[document], *whole[""]] if document else everything
+        return any(own in other or other in own for other in others)
+
+    columns = (benchmark[column] for column in ("text_id", "text", "document"))
+    return {id for id, text, document in zip(*columns, strict=True) if overlaps(text, document)}
+
+
+def _spaced(text: str) -> str:
+    """The words of a text, or Chinese characters, with a space before and after each."""
+    return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
+
+
+def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
+    units = tuple(spaced.split(" ")[1:-1])
+    return (units[i : i + RUN] for i in range(len(units) - RUN + 1))
 
 
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:

@@ -8,7 +8,7 @@ all its rows.
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -108,23 +108,15 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
     texts = [text for _, text in checked(rows, str(folder))]
-    if entry.shared_nonmembers:
-        texts = _in_every_subset(texts)
+    if entry.shared_nonmembers:  # once in every subset of the members; the id then begins with the subset
+        subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
+        nonmembers = [
+            replace(text, text_id=f"{subset}-{text.text_id}", subset=subset)
+            for text in texts if text.label == 0
+            for subset in subsets
+        ]  # fmt: skip
+        texts = [text for text in texts if text.label != 0] + nonmembers
     return numbered(texts) if entry.question is not None else texts
-
-
-def _in_every_subset(texts: list[Text]) -> list[Text]:
-    """The texts, with each non-member once in every subset of the members; its id then begins with the subset."""
-    subsets = list(dict.fromkeys(text.subset for text in texts if text.label == 1))
-    return [
-        copy
-        for text in texts
-        for copy in (
-            [replace(text, text_id=f"{subset}-{text.text_id}", subset=subset) for subset in subsets]
-            if text.label == 0
-            else [text]
-        )
-    ]
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
@@ -157,16 +149,11 @@ def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]
     if config is None and len(configs) > 1 and "default" not in configs:
         raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
-    _check_inside(folder, [file for files in (builder.config.data_files or {}).values() for file in files])
-    builder.download_and_prepare()
-    return {str(split): rows for split, rows in builder.as_dataset().items()}
-
-
-def _check_inside(folder: Path, files: Iterable[str]) -> None:
-    """Raise `InputError` where the README's `configs:` lead to files or addresses elsewhere."""
-    for file in files:
+    for file in (file for files in (builder.config.data_files or {}).values() for file in files):
         if not Path(os.path.normpath(file)).is_relative_to(folder):
             raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
+    builder.download_and_prepare()
+    return {str(split): rows for split, rows in builder.as_dataset().items()}
 
 
 def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
@@ -185,13 +172,21 @@ def _rows(
     entry: DataSet, where: str, split: "Dataset", said: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """The rows with the column names of `local`, each with its position in the source."""
+    from datasets import ClassLabel
+
     columns = _columns(entry, where, split.column_names, said)
     labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
-    names = _names_of_classes(split, columns.get("label"))
+    feature = split.features.get(columns.get("label"))
+    # a number alone does not say which class is 1
+    names = list(feature.names) if isinstance(feature, ClassLabel) else None
     empty = 0
     for number, row in enumerate(split.select_columns(sorted(set(columns.values()))), start=1):
         place = f"{where}, row {number}"
-        renamed = {name: _plain(row[column]) for name, column in columns.items()} | dict(said)
+        values = {name: row[column] for name, column in columns.items()} | dict(said)
+        # JSON strings like 1999-05-03 are read as days
+        renamed = {
+            name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()
+        }
         text = renamed.get("text", renamed.get("input"))
         if text is None or (isinstance(text, str) and not text.strip()):
             empty += 1
@@ -201,11 +196,6 @@ def _rows(
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
     if empty:
         log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split))
-
-
-def _plain(value: Any) -> Any:
-    """Days and times, which JSON strings like 1999-05-03 are read as, as strings again."""
-    return value.isoformat() if isinstance(value, date) else value
 
 
 def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, Any]) -> dict[str, str]:
@@ -229,14 +219,6 @@ def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, An
             f"non-members, of {', '.join(there)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
         )
     return {name: column for name, column in given.items() if name not in said}
-
-
-def _names_of_classes(split: "Dataset", column: str | None) -> list[str] | None:
-    """The names of a column of classes: a number alone does not say which class is 1."""
-    from datasets import ClassLabel
-
-    feature = split.features[column] if column else None
-    return list(feature.names) if isinstance(feature, ClassLabel) else None
 
 
 def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:
