@@ -248,7 +248,7 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
         if path is not None:
             place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
             of_models = {"local": "checkpoint", "answers": "file"} if isinstance(entry, ModelEntry) else {}
-            needed = of_models.get(entry.source) or getattr(entry, "path_is", "either")
+            needed = of_models.get(entry.source, getattr(entry, "path_is", "either"))
             _check_path(place, path, needed)
         for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
             _check_path(f"{where}.views.{view}", path, "file")
