@@ -55,7 +55,9 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
     cautioned = {slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()}
     assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])
-    assert cautioned["con_recall_table2"].endswith("test neither method: pico-en-small.")
+    assert cautioned["con_recall_table2"].startswith(
+        "These small models cannot test ReCall or Con-ReCall: pico-en-small."
+    )
 
 
 def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):

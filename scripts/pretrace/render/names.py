@@ -45,6 +45,7 @@ VARIANT_LABELS = {
     "con_recall;access=zero": "Con-ReCall, zero access",
     "min_k;window=3": "Min-K%, windows of 3 tokens",
     "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, min-entropy",
+    "neighbor;neighbours=10": "Neighbor, 10 of each text",
     "ref;form=ratio": "Ref, ratio of losses",
     "ref;form=con_recall_code": "Ref, as Con-ReCall's code",
     "option_likelihood;form=likeliest": "Option likelihood, likeliest of four",

@@ -121,6 +121,7 @@ class Artifact(Keys):
     methods: list[str] = []
     options: Options = Options()
     inferred: str = ""
+    limits: str = ""
     unavailable: str = ""
     missing: list[Missing] = []
     cautions: list[str] = []
@@ -220,6 +221,7 @@ def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
     """
     renderer, files = renderer_of(artifact.renderer), outputs(artifact, folder)
     notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
+    notes += [artifact.limits] if artifact.limits else []
     if "published" not in renderer.needs:  # the reproduction says so itself, number by number
         reasons = {missing.name: missing.reason for missing in artifact.missing}
         notes += [f"{name} is left out: {reason}." for name, reason in reasons.items()]

@@ -41,6 +41,7 @@ class Artifact(ArtifactEntry):
     paper: Maybe[str] = None
     panels: list[Panel] = []
     inferred: Maybe[str] = None
+    limits: Maybe[str] = None
     missing: list[Missing] = []
     """The models that could not be asked."""
     cautions: list[str] = []
@@ -229,8 +230,8 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     if not small:
         return []
     return [
-        "These models were trained here from random weights and hardly use what comes before a text. Their ReCall "
-        f"and Con-ReCall test neither method: {', '.join(small)}."
+        f"These small models cannot test ReCall or Con-ReCall: {', '.join(small)}. They were trained here from random "
+        "weights and hardly use what comes before a text."
     ]
 
 

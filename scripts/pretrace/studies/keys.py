@@ -291,6 +291,8 @@ class StudyArtifact(ArtifactKeys):
     """The heading."""
     inferred: Maybe[str] = None
     """Settings that the paper does not state and that are guessed here; printed under it."""
+    limits: Maybe[str] = None
+    """What this study's models or texts cannot show of it; printed under it."""
 
 
 class WrittenArtifact(StudyArtifact):

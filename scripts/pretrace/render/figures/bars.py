@@ -55,7 +55,9 @@ def draw_bars(
         return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
 
     widths = (3.6, PAGE * 2 / 3, PAGE)
-    figure = draw_facets(titles, draw, row=2.4, y_labels=[y_label] * len(titles), widths=widths)
+    figure = draw_facets(
+        titles, draw, heights=[2.4] * len(titles), y_labels=[y_label] * len(titles), widths=widths
+    )
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ class Facet:
     beside: Mapping[Any, str] = field(default_factory=dict)
 
 
-def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str) -> Any:
-    """Return the figure: a colour and marker a series; all facets have one scale."""
+def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str, **layout: Any) -> Any:
+    """Return the figure: a colour and marker a series; all facets have one scale. `layout`: as of `draw_facets`."""
     most = max(len(facet.lines) for facet in facets)
     dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
     ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
@@ -55,12 +56,14 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
     margin = 0.03 * (high - low)
 
     def draw(axis: Any, number: int) -> dict[str, Any]:
-        axis.set(xlabel=x_label, xlim=(low - margin, high + margin))
+        is_named = number == len(facets) - 1 or "widths" not in layout
+        axis.set(xlabel=x_label if is_named else "", xlim=(low - margin, high + margin))
         return _draw(axis, facets[number], styles)
 
     row = 0.75 + 0.17 * most if most <= NAMED else 3.0
     same_lines = all(facet.lines == facets[0].lines for facet in facets)
-    return draw_facets([facet.title for facet in facets], draw, row=row, share_y=same_lines)
+    usual: dict[str, Any] = {"heights": [row] * len(facets), "share_y": same_lines}
+    return draw_facets([facet.title for facet in facets], draw, **usual | layout)
 
 
 def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -194,7 +197,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     frame = beside_controls(artifact, results).sort_values("panel", kind="stable", ignore_index=True)
     models = frame[~frame["control"]]
     frame = frame.assign(
-        label=[panels[panel].name_without_model for panel in frame["panel"]],
+        label=[_heading(panels[panel]) for panel in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         above_chance=frame["low"] > chance,
         above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
@@ -203,13 +206,25 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
     placebos = frame.assign(series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd)
     dots = pd.concat([own, placebos.dropna(subset="value")]).assign(line=lambda both: both["method"])
-    lines = {method: method_label(method) for method in sorted(frame["method"].unique(), key=is_control)}
     facets = []
-    for panel, given in enumerate(panels):
-        title, across = f"{given.model}\n{given.name_without_model}", {"chance": (chance, CHANCE)}
-        facets.append(Facet(title, lines, dots[dots["panel"] == panel], across))
-    figure = draw_dots(facets, HEADLINE_STYLES, f"held-out {metric_label(artifact.metric)}")
+    for place, panel in enumerate(panels):
+        own = dots[dots["panel"] == place]
+        lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
+        facets.append(Facet(fill(_heading(panel), LETTERS), lines, own, {"chance": (chance, CHANCE)}))
+    heights = [0.42 + 0.11 * facet.title.count("\n") + 0.125 * len(facet.lines) for facet in facets]
+    x_label = f"held-out {metric_label(artifact.metric)}"
+    figure = draw_dots(facets, HEADLINE_STYLES, x_label, heights=heights, widths=[NARROW])
     return Drawing(figure, frame, _headline_reading(panels, frame))
+
+
+NARROW, LETTERS = 3.6, 43
+"""The width of the headline (inches), one panel below the other, and the letters of a line of a title: they are as high
+on a screen of 390 pixels as those of other figures on a wide one."""
+
+
+def _heading(panel: Panel) -> str:
+    """Name a panel by its label, or else as `sotu, 64 words, smollm2-135m`."""
+    return panel.name if panel.label is not None else f"{panel.name_without_model}, {panel.model}"
 
 
 FEW = 3  # panels that the reading names; of more it counts
@@ -223,18 +238,15 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
     if not best:
-        return (
-            "No method is above chance, the blind classifier and every placebo at once: nothing here shows by itself "
-            "that a text was trained on."
-        )
+        return "In no test did a method find training that no control explains."
     shown = "; ".join(
-        f"{method_label(row['method'])} {with_interval(estimate(row))} on {panels[row['panel']].name}"
+        f"{method_label(row['method'])} {with_interval(estimate(row))} on {_heading(panels[row['panel']])}"
         for row in best[:FEW]
     )
     more = f"; and {len(best) - FEW} more" if len(best) > FEW else ""
     return (
-        "A method is above chance, the blind classifier and every placebo, which is a sign of training, on "
-        f"{len(best)} of {models['panel'].nunique()} panels: {shown}{more}."
+        f"In {len(best)} of {models['panel'].nunique()} tests a method found training that no control explains (it is "
+        f"above chance, the blind classifier and every placebo): {shown}{more}."
     )
 
 
@@ -253,7 +265,7 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
 
 def _line(row: Record, blind: Record | None) -> str:
     metric, value = metric_label(row["metric"]), with_interval(estimate(row), 2)
-    text = f"{row['label']}, {row['model']}: {method_label(row['method'])} {metric} {value}"
+    text = f"{row['label']}: {method_label(row['method'])} {metric} {value}"
     beside = [f"{with_interval(estimate(blind), 2)} without a model"] if blind else []
     if number(row["rank"]) is not None:
         rank = f"{row['rank']:.0f} of {row['placebos'] + 1:.0f}"

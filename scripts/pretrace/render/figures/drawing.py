@@ -150,23 +150,28 @@ def draw_facets(
     titles: Sequence[str],
     draw: Callable[[Any, int], Mapping[str, Any]],
     *,
-    row: float,
+    heights: Sequence[float],
+    heading: str = "",
     y_labels: Sequence[str] = (),
-    widths: tuple[float, float, float] = (4.4, PAGE, PAGE),
+    widths: Sequence[float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
 ) -> Figure:
-    """Return a figure with axes for each of `titles`, three in a row.
+    """Return a figure with axes for each of `titles`, at most as many in a row as there are `widths`.
 
     `draw(axis, number)` fills one of them and returns its handles for the legend.
 
-    `row`: height of a row (inches). `widths`: of a figure with one, two and three columns (inches). Several axes get
-    letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
+    `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
+    one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
+    axis whose label differs from the one before. `heading`: above all axes.
     """
-    columns = min(3, len(titles))
-    rows, width = -(-len(titles) // columns), widths[columns - 1]
+    columns = min(len(widths), len(titles))
+    width, rows = widths[columns - 1], [max(heights[n : n + columns]) for n in range(0, len(titles), columns)]
+    height = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
-    with sheet(width, row * rows) as figure:
-        grid = figure.subplots(rows, columns, sharey=share_y, squeeze=False)
+    with sheet(width, height) as figure:
+        grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
+        if heading:
+            figure.suptitle(heading, fontsize=8)
         for number, (axis, title) in enumerate(zip(grid.flat, titles, strict=False)):
             handles |= draw(axis, number)
             axis.set_title((letter(number) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
@@ -176,7 +181,7 @@ def draw_facets(
             axis.set_visible(False)
         if handles:
             legend_rows = -(-len(handles) // legend_columns(list(handles), width))
-            figure.set_size_inches(width, row * rows + 0.16 * legend_rows + 0.2)
+            figure.set_size_inches(width, height + 0.16 * legend_rows + 0.2)
             draw_legend(figure, handles)
     return figure
 
@@ -289,13 +294,22 @@ _DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)))
 
 
 def line_styles(methods: Sequence[str]) -> dict[str, LineStyle]:
-    """Return the style of each method, the same in every figure; controls are grey."""
+    """Return the style of each method, the same in every figure; controls are grey.
+
+    Of two methods of one colour that are shown together, the second gets a colour that none of the others has.
+    """
     known = list(dict.fromkeys([*_CONTRASTING, *METHOD_LABELS, *sorted(methods)]))
     seeing = [method for method in known if not is_control(method)]
     styles = {method: nth_style(number) for number, method in enumerate(seeing)}
     dashes, markers = cycle(_CONTROL_DASHES), cycle(_MARKERS)
     for method in filter(is_control, known):
         styles[method] = LineStyle(GREY, (0, next(dashes)), 1.4, next(markers))
+    colors = {styles[method].color for method in methods}
+    free, taken = iter([color for color in _COLORS if color not in colors]), {GREY}
+    for method in filter(methods.__contains__, seeing):
+        if styles[method].color in taken:
+            styles[method] = replace(styles[method], color=next(free, styles[method].color))
+        taken.add(styles[method].color)
     return {method: styles[method] for method in methods}
 
 

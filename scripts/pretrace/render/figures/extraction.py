@@ -26,7 +26,8 @@ MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest 
 PASSAGES = 3  # printed under the figure, of each panel and class
 LEAST = -6  # the power of ten of the probability at which colour begins
 GROUPS = {1: CLASSES[1], -1: "unlabelled", 0: CLASSES[0]}
-GIVEN_BACK = 0.001  # the probability above which the sentence for a terminal calls a passage given back
+GIVEN_BACK = 0.001  # the probability above which a passage is named, and is called given back
+NONE_LIKELY = f"no passage above {GIVEN_BACK:g}"
 NARROWEST = 400  # a coloured stretch takes at least one in this many parts of the axis
 UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
@@ -61,8 +62,8 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
         line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)
     ]
     frame = of_panels(frames, panels)
-    reading = ["No passage has a probability above 1 in a million with top-40 sampling."]
-    if passages:
+    reading = [f"No passage has a probability above {GIVEN_BACK:g} with top-40 sampling."]
+    if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
         reading = [*lines(frame), "The passages that are likeliest to be emitted:", *passages]
     reading += results.cautions(panels)
     return Drawing(_figure(panels, frames, excerpts), frame, "\n".join(reading))
@@ -156,7 +157,8 @@ def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
         likely = dict(zip(places.tolist(), text["log_p_top"].tolist(), strict=True))
         powers = [likely.get(place, -np.inf) for place in which.tolist()]
         place = f"{GROUPS[label]}: {top['document']}, from token {places[near[0]]:,}"
-        title = f"{place} (likeliest passage: probability {exp(top['log_p_top']):.2g})"
+        likeliest = f"likeliest passage: probability {exp(top['log_p_top']):.2g}"
+        title = f"{place} ({likeliest if top['log_p_top'] > log(GIVEN_BACK) else NONE_LIKELY})"
         yield Excerpt(title, list(zip(text["token"].to_numpy()[near].tolist(), powers, strict=True)))
 
 
@@ -248,8 +250,10 @@ def _width(words: str) -> int:
 def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
     """Yield a line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
-        likely = windows["log_p_top"].gt(LEAST * log(10)) & windows["passage"].ne("")
-        own = windows[windows["label"].eq(label) & likely]
+        own = windows[windows["label"].eq(label)]
+        if len(own) and not own["log_p_top"].gt(log(GIVEN_BACK)).any():
+            yield f"{panel.name}, {title}: {NONE_LIKELY}"
+        own = own[own["log_p_top"].gt(log(GIVEN_BACK)) & own["passage"].ne("")]
         printed: list[tuple[str, int]] = []
         for row in records_of(own.sort_values("log_p_top", ascending=False, kind="stable")):
             if any(id == row["text_id"] and abs(place - row["at"]) < row["suffix"] for id, place in printed):

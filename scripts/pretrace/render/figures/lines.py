@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
     NONMEMBER,
+    VERMILION,
     Drawing,
     LineStyle,
     chance_of,
@@ -34,6 +35,8 @@ from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, number_record, of_panels
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
+MOST_LINES = 8  # of methods that are no level lines; more have a facet each
+SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a point and its tick
 PLACES = ("model", "length", "subset")
 """Values of x other than a parameter."""
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
@@ -45,7 +48,8 @@ THIN = ("P", "X")  # markers that a white edge would cover
 class Facet:
     """Axes of lines: rows of `frame` are points `series, x, value, low, high`; a row without x is a horizontal line.
 
-    `ticks` gives labels if x is not a number; `across` are horizontal lines by name.
+    `ticks` gives labels if x is not a number; `across` are horizontal lines by name,
+    `upright` red vertical ones.
     """
 
     title: str
@@ -54,19 +58,31 @@ class Facet:
     frame: pd.DataFrame
     ticks: Mapping[float, str] = field(default_factory=dict)
     across: Mapping[str, float] = field(default_factory=dict)
+    upright: Mapping[str, float] = field(default_factory=dict)
     banded: bool | None = None
 
 
-def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: Mapping[Any, str]) -> Any:
-    """Return the figure: a line a series, of the same style and name in every facet."""
-    handles = {names[series]: style.handle() for series, style in styles.items()}
+def draw_lines(
+    facets: Sequence[Facet],
+    styles: Mapping[Any, LineStyle],
+    names: Mapping[Any, str],
+    *,
+    height: float = 2.4,
+    heading: str = "",
+) -> Any:
+    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name."""
+    handles = {name: styles[series].handle() for series, name in names.items()}
     across = [name for facet in facets for name in facet.across]
     handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for name in across}
+    upright = [name for facet in facets for name in facet.upright]
+    handles |= {name: Line2D([], [], color=VERMILION, linewidth=0.7) for name in upright}
 
     def draw(axis: Any, number: int) -> dict[str, Any]:
         facet = facets[number]
         for level in facet.across.values():
             axis.axhline(level, color=GREY, linewidth=0.7)
+        for place in facet.upright.values():
+            axis.axvline(place, color=VERMILION, linewidth=0.7)
         places = _draw_series(axis, facet, styles)
         axis.set_xlabel(facet.x_label)
         if facet.ticks:
@@ -78,7 +94,8 @@ def draw_lines(facets: Sequence[Facet], styles: Mapping[Any, LineStyle], names: 
     titles = [facet.title for facet in facets]
     if len(facets) > 2:
         titles = [title.replace(" on ", "\non ", 1) for title in titles]
-    return draw_facets(titles, draw, row=2.4, y_labels=[facet.y_label for facet in facets])
+    heights, y_labels = [height] * len(facets), [facet.y_label for facet in facets]
+    return draw_facets(titles, draw, heights=heights, heading=heading, y_labels=y_labels)
 
 
 def _draw_series(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
@@ -93,7 +110,8 @@ def _draw_series(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> li
     lines = [(style, points) for style, points in lines if len(points)]
     banded = len(lines) <= FEW_LINES if facet.banded is None else facet.banded
     for number, (style, points) in enumerate(lines):
-        x = points["x"] + (0.0 if banded else 0.06 * gap * (number - (len(lines) - 1) / 2))
+        step = min(0.06, 2 * SHIFTED / max(1, len(lines) - 1))
+        x = points["x"] + (0.0 if banded else step * gap * (number - (len(lines) - 1) / 2))
         edge = 0.0 if style.marker in THIN else 0.4
         axis.plot(x, points["value"], **style.marked, markeredgecolor="white", markeredgewidth=edge, zorder=3)
         if banded:
@@ -133,9 +151,30 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
         method: style if method in moving else replace(style, marker="")
         for method, style in line_styles(methods).items()
     }
-    figure = draw_lines(facets, styles, {method: marked_label(method) for method in methods})
+    names = {method: marked_label(method) for method in methods}
+    draw_all = _draw_apart if len(moving) > MOST_LINES else draw_lines
     drawn = frame["x"].isna().map({True: "level", False: "line"})
-    return Drawing(figure, long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn)))
+    data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
+    return Drawing(draw_all(facets, styles, names), data)
+
+
+def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> Any:
+    """Return the figure with a small facet for each method of each facet."""
+    small = [
+        replace(
+            facet,
+            title=name if len(facets) == 1 else f"{name}\n{facet.title}",
+            y_label=facet.y_label.replace(", with", ",\nwith"),
+            frame=facet.frame[facet.frame["series"] == method],
+            banded=False,
+        )
+        for facet in facets
+        for method, name in names.items()
+    ]
+    heading = facets[0].title if len(facets) == 1 else ""
+    return draw_lines(
+        [facet for facet in small if len(facet.frame)], styles, {}, height=1.45, heading=heading
+    )
 
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
@@ -171,7 +210,12 @@ def _parameter_facet(artifact: Artifact, results: Results, x: str, panels: Seque
     for value, method, row in results.along_parameter(artifact, panel, x):
         place = float(value) if value else None
         rows.append(_point(artifact, panel, method, row, x, place, place))
-    return _metric_facet(artifact, panel.name, PARAMETER_LABELS.get(x, x), rows, {})
+    facet = _metric_facet(artifact, panel.name, PARAMETER_LABELS.get(x, x), rows, {})
+    return replace(facet, upright=UPRIGHT.get(x, {}))
+
+
+UPRIGHT = {"gamma": {"without the member prefix": 0.0}}
+"""Values of a parameter at which a method is another one, as Con-ReCall's figure 6 marks them."""
 
 
 def _point(

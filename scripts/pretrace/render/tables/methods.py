@@ -81,7 +81,7 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
     if "held_out" in artifact.selections:
         notes += _few_documents(panels, single)
     notes += other_texts_note(panels, single)
-    return notes + ([AVERAGE_NOTES[options.average]] if options.average else [])
+    return notes + ([AVERAGE_NOTES[options.average]] if len(single) < len(frame) else [])
 
 
 AVERAGE_NOTES = {
