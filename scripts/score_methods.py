@@ -1,9 +1,12 @@
 """Score every text, and of questions every document, by every method and setting of a model's runs."""
 
+from itertools import chain
 from pathlib import Path
 
 from pretrace import methods
 from pretrace.passes.index import PassIndex
+from pretrace.questions.documents import document_units
+from pretrace.questions.released import released_scores
 from pretrace.questions.scoring import with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
@@ -31,4 +34,7 @@ with job_log(snakemake.log[0]):
         calibrations=read_parquet(snakemake.input.calibration) if snakemake.input.calibration else None,
         where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
     )
+    if snakemake.input.released_scores:
+        path, documents = Path(snakemake.input.released_scores), document_units(benchmark)["id"]
+        scores = chain(scores, [released_scores(path, snakemake.params.released, documents)])
     write_parquet_parts(snakemake.output[0], scores)

@@ -7,6 +7,7 @@ rule score_methods:
         inputs=pair.method_input_files,
         answers=pair.answers,
         calibration=pair.calibration,
+        released_scores=model.released_scores,
     output:
         "results/<study>/scores/{model}/{benchmark}.parquet",
     log:
@@ -17,6 +18,7 @@ rule score_methods:
         runs=pair.run_parameters,
         inputs=pair.method_inputs,
         language=benchmark_entry.language,
+        released=model.released,
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

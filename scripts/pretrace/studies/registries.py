@@ -114,7 +114,9 @@ def _located(entry: Entry, file: Path) -> Entry:
     def located(path: str) -> str:
         return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
 
-    given = {key: located(value) for key, value in entry.given().items() if key in ("known", "path")}
+    given = {
+        key: located(value) for key, value in entry.given().items() if key in ("known", "path", "scores")
+    }
     views: dict[str, Any] = {}
     if isinstance(entry, BenchmarkEntry) and entry.views:
         views = {"views": {view: located(path) for view, path in entry.views.items()}}

@@ -123,6 +123,15 @@ class Model:
         return path_of(self.entry)
 
     @property
+    def released(self) -> str | None:
+        """The model's name in the answers that DE-COP's authors released, if its answers are theirs."""
+        return self.entry.released if isinstance(self.entry, AnswersModel) else None
+
+    @property
+    def released_scores(self) -> File:
+        return (isinstance(self.entry, AnswersModel) and self.entry.scores) or []
+
+    @property
     def wheel(self) -> File:
         return downloaded(self.study, self.entry)
 

@@ -11,6 +11,7 @@ from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check as check_answers
+from pretrace.questions.released import check_released
 from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu
 from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
@@ -42,7 +43,10 @@ def check_user_files(plan: Plan) -> list[str]:
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
+            if entry.released is not None:
+                check_released(Path(entry.path), entry.released)
+            else:
+                check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
     return [*_remarks_of_audits(plan), *_remarks_of_corpus_tests(plan)]
 
