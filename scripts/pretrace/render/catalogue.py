@@ -38,6 +38,7 @@ class Options(BaseModel):
     document: str = ""
     draws: list[int] = []
     evaluation_sets: list[str] = []
+    every: bool = False
     method: str = ""
     metrics: list[str] = []
     settings: dict[str, str] = {}
@@ -122,4 +123,4 @@ register("tables.methods.setting_table", "metrics", required="x")
 register("tables.questions.accuracy_table", "metrics", options="average")
 register("tables.questions.calibration_table", "metrics", "letters")
 register("tables.questions.welch_table", "metrics", "tests", options="metrics")
-register("tables.reproduction.reproduction", *PUBLISHED, options="artifacts evaluation_sets")
+register("tables.reproduction.reproduction", *PUBLISHED, options="artifacts evaluation_sets every")

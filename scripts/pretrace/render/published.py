@@ -30,7 +30,7 @@ PAPERS = "papers"
 CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
 """By their name in the long data, what they are called in print."""
 
-RATES = ("auc", "tpr_at_")
+RATES = ("auc", "tpr_at_", "accuracy")
 """Metrics from 0 to 1, whose differences have one scale."""
 
 PRINTED = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
@@ -229,7 +229,7 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
             if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
         ]
         for protocol in about.protocols:
-            own = [row for row in rows if row["protocol"] in ("", protocol)]
+            own = [row for row in rows if protocol in (row["protocol"] or protocol).split(";")]
             ours = [numbers.find(row) for row in own]
             for over in ("subset", "model"):
                 ours = _averaged(own, ours, over)

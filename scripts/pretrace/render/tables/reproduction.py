@@ -19,7 +19,7 @@ FARTHEST = 10
 def reproduction(artifact: Artifact, results: Results) -> Table:
     """Lay out a block a paper, a row an artifact: by protocol how many numbers agree, and how far apart they are.
 
-    The last block has the numbers that are farthest apart.
+    Below are the numbers that are farthest apart, or with `options.every` all that were measured.
 
     The long data holds every published number under every protocol.
     """
@@ -28,11 +28,9 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     papers = {paper: every[paper] for paper in compared["paper"].unique()}
     numbers = {paper: compared[compared["paper"] == paper] for paper in papers}
     summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
-    apart = rates(compared).sort_values("difference", key=abs, ascending=False, kind="stable")
-    rows = ((_place(row), _far_cells(row), False) for row in records_of(apart[:FARTHEST]))
-    blocks = [*summaries, *rows_of("The farthest apart", rows, "Number")]
+    listed = _every(papers, compared) if artifact.options.every else _farthest(compared)
     reading = " ".join(_reading(papers[paper], numbers[paper]) for paper in papers)
-    return table_of(artifact, blocks, _notes(papers, compared), compared, reading)
+    return table_of(artifact, [*summaries, *listed], _notes(papers, compared), compared, reading)
 
 
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
@@ -47,9 +45,10 @@ def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
 def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     """Return a row an artifact: under each protocol how many of its numbers agree, and how far they are apart."""
     rows = []
+    measured = set(numbers.loc[numbers["measured"].notna(), "protocol"])
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
-        for protocol in paper.protocols:
+        for protocol in [name for name in paper.protocols if name in measured] or paper.protocols:
             counts = summary(own[own["protocol"] == protocol])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
         rows.append((str(artifact), cells, False))
@@ -65,15 +64,41 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
     yield "largest difference", Cell(counts["largest"], signed=True)
 
 
-def _far_cells(row: Record) -> Iterable[tuple[str, Cell]]:
+def _farthest(compared: pd.DataFrame) -> list[Block]:
+    apart = rates(compared).sort_values("difference", key=abs, ascending=False, kind="stable")
+    rows = ((_place(row), _cells(row), False) for row in records_of(apart[:FARTHEST]))
+    return rows_of("The farthest apart", rows, "Number")
+
+
+def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
+    """Return a block for each table or figure of a paper with a row for each number that was measured."""
+    measured = compared[compared["measured"].notna()]
+    blocks = []
+    for (paper, artifact), own in measured.groupby(["paper", "artifact"], sort=False):
+        rows = [
+            (_place(row, "paper", "artifact"), [*_cells(row), *_verdict(row)], False)
+            for row in records_of(own)
+        ]
+        blocks += rows_of(f"{papers[str(paper)].title}, {artifact}", rows, "Number")
+    return blocks
+
+
+def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
+    ours = {"value": row["measured"], "low": row["low"], "high": row["high"], "metric": row["metric"]}
     yield "protocol", Cell(words=row["protocol"])
     yield "published", Cell(words=row["published"])
-    yield "measured", cell_of({key: row[key] for key in ("low", "high")} | {"value": row["measured"]})
+    yield "measured", cell_of(ours)
     yield "difference", Cell(row["difference"], signed=True)
 
 
-def _place(row: Record) -> str:
-    parts = [row["paper"], row["artifact"], row["model"], row["benchmark"], row["subset"]]
+def _verdict(row: Record) -> Iterable[tuple[str, Cell]]:
+    yield "allowed", Cell(row["tolerance"])
+    yield "agrees", Cell(words={"true": "yes", "false": "no"}.get(row["agrees"]))
+
+
+def _place(row: Record, *without: str) -> str:
+    keys = ("paper", "artifact", "model", "benchmark", "subset")
+    parts = [row[key] for key in keys if key not in without]
     parts += [f"{row['length']} words"] if row["length"] else []
     method = method_label(row["method"])
     return " ".join(part for part in [*parts, method, metric_label(row["metric"])] if part)
