@@ -174,6 +174,8 @@ class Numbers:
                 frame = pd.concat(
                     [frame, tests.assign(metric="p_value", value=tests["p"], low=None, high=None)]
                 )
+            if pair in self._results.statistics.get("letters", {}):
+                frame = pd.concat([frame, _in_range(self._results.read("letters", pair))])
             frame = frame[frame["selection"].isin(_SELECTIONS)]
             frame = frame.assign(
                 length=frame["length"].astype("Int64").astype("string").fillna(""),
@@ -197,6 +199,14 @@ class Numbers:
         share = float(texts["label"].eq(1).mean())
         values = {"n_texts": float(len(texts)), "member_ratio": share, "nonmember_ratio": 1 - share}
         return Number(values[row["our_metric"]], benchmark=row["our_benchmark"])
+
+
+def _in_range(letters: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of non-members that are well calibrated as rows of metrics, named `proportion`."""
+    own = letters[(letters["quantity"] == "in_range") & (letters["label"] == 0) & (letters["document"] == "")]
+    setting = "calibration=" + own["calibration"]
+    keys = {"unit": "document", "method": "de_cop", "view": "", "start_token": "", "evaluation_set": "all"}
+    return own.assign(**keys, setting=setting, metric="proportion", selection="grid", draw=None)
 
 
 def _best_of(rows: pd.DataFrame, pair: Pair, row: Row) -> Number:

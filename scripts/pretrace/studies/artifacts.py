@@ -292,6 +292,8 @@ def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tupl
     """The runs that score texts, or those that ask questions about documents, or that cut texts into windows."""
     if needs & {"extraction", "windows"}:
         return tuple(run for run in runs if run.extraction)
+    if "published" in needs:
+        return tuple(run for run in runs if run.questions or run.methods)
     return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
 
 

@@ -359,6 +359,8 @@ class ShownArtifact:
         """Return whether a kind of a pair's results is shown; some take long or need shots."""
         if kind == "corpus_size":
             return any(panel.size for panel in self.entry.panels if panel.pair == pair.slugs)
+        if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
+            return pair.deltas is not None  # the paper prints letters of calibrated answers alone
         return kind != "codec" or pair.draws_shots
 
     @property

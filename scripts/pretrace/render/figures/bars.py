@@ -1,6 +1,7 @@
 """Bars side by side, with intervals: a method by its parts, answers by calibration, place and letter."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import wrap
 from typing import Any
 
 import pandas as pd
@@ -26,6 +27,7 @@ from pretrace.runtime.errors import nearest
 EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
+TITLE = 32  # letters of a line over one of two facets
 
 
 def draw_bars(
@@ -46,7 +48,8 @@ def draw_bars(
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
     highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
-    titles = ["\n".join(filter(None, [*panel.lines, subject.replace("_", " ")])) for panel in panels]
+    subjects = wrap(subject.replace("_", " "), TITLE)
+    titles = ["\n".join([*panel.lines, *subjects]) for panel in panels]
 
     def draw(axis: Any, number: int) -> dict[str, Any]:
         _draw(axis, frames[number], series)
@@ -70,7 +73,9 @@ def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
-        axis.annotate(f"{row['value']:.3f}", (place, bar[["value", "high"]].max(axis=1).iloc[0]), (0, 2.5), ha="center",
+        digits = 3 if len(groups) < 4 else 2  # two fit over narrow bars
+        top = bar[["value", "high"]].max(axis=1).iloc[0]
+        axis.annotate(f"{row['value']:.{digits}f}", (place, top), (0, 2.5), ha="center",
                       textcoords="offset points", va="bottom", fontsize=6, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record
+from pretrace.evaluation.averages import Record, number
 from pretrace.render.names import joined, method_label, metric_label
 from pretrace.render.published import PRINTED, Paper, compare, rates, read_papers, summary
 from pretrace.render.registry import Artifact
@@ -24,13 +24,26 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
-    every = read_papers(results)
-    papers = {paper: every[paper] for paper in compared["paper"].unique()}
-    numbers = {paper: compared[compared["paper"] == paper] for paper in papers}
+    papers = _shown(read_papers(results), compared)
+    protocols = [(paper, protocol) for paper, about in papers.items() for protocol in about.protocols]
+    shown = compared[pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)]
+    numbers = {paper: shown[shown["paper"] == paper] for paper in papers}
     summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
-    listed = _every(papers, compared) if artifact.options.every else _farthest(compared)
+    listed = _every(papers, shown) if artifact.options.every else _farthest(shown)
     reading = " ".join(_reading(papers[paper], numbers[paper]) for paper in papers)
-    return table_of(artifact, [*summaries, *listed], _notes(papers, compared), compared, reading)
+    return table_of(artifact, [*summaries, *listed], _notes(papers, shown), compared, reading)
+
+
+def _shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
+    """Return the papers that are compared with the protocols that the study measured, or all if it measured none."""
+    measured = compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
+    return {
+        paper: papers[paper].model_copy(update={"protocols": {
+            name: says for name, says in papers[paper].protocols.items()
+            if name in measured.get(paper, papers[paper].protocols)
+        }})
+        for paper in compared["paper"].unique()
+    }  # fmt: skip
 
 
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
@@ -45,10 +58,9 @@ def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
 def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     """Return a row an artifact: under each protocol how many of its numbers agree, and how far they are apart."""
     rows = []
-    measured = set(numbers.loc[numbers["measured"].notna(), "protocol"])
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
-        for protocol in [name for name in paper.protocols if name in measured] or paper.protocols:
+        for protocol in paper.protocols:
             counts = summary(own[own["protocol"] == protocol])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
         rows.append((str(artifact), cells, False))
@@ -66,7 +78,10 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[tuple[str, Cell]]:
 
 def _farthest(compared: pd.DataFrame) -> list[Block]:
     apart = rates(compared).sort_values("difference", key=abs, ascending=False, kind="stable")
-    rows = ((_place(row), _cells(row), False) for row in records_of(apart[:FARTHEST]))
+    rows = (
+        (_place(row), [("protocol", Cell(words=row["protocol"])), *_cells(row)], False)
+        for row in records_of(apart[:FARTHEST])
+    )
     return rows_of("The farthest apart", rows, "Number")
 
 
@@ -74,40 +89,34 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
     """Return a block for each table or figure of a paper with a row for each number that was measured."""
     measured = compared[compared["measured"].notna()]
     blocks = []
-    for (paper, artifact), own in measured.groupby(["paper", "artifact"], sort=False):
-        rows = [
-            (_place(row, "paper", "artifact"), [*_cells(row), *_verdict(row)], False)
-            for row in records_of(own)
-        ]
-        blocks += rows_of(f"{papers[str(paper)].title}, {artifact}", rows, "Number")
+    for (paper, artifact, protocol), own in measured.groupby(["paper", "artifact", "protocol"], sort=False):
+        same = [key for key in PRINTED if key != "model" and own[key].nunique() == 1]
+        rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
+        blocks += rows_of(f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number")
     return blocks
 
 
 def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
     ours = {"value": row["measured"], "low": row["low"], "high": row["high"], "metric": row["metric"]}
-    yield "protocol", Cell(words=row["protocol"])
     yield "published", Cell(words=row["published"])
     yield "measured", cell_of(ours)
     yield "difference", Cell(row["difference"], signed=True)
-
-
-def _verdict(row: Record) -> Iterable[tuple[str, Cell]]:
-    yield "allowed", Cell(row["tolerance"])
+    yield "allowed", Cell(number(row["tolerance"]))
     yield "agrees", Cell(words={"true": "yes", "false": "no"}.get(row["agrees"]))
 
 
 def _place(row: Record, *without: str) -> str:
-    keys = ("paper", "artifact", "model", "benchmark", "subset")
-    parts = [row[key] for key in keys if key not in without]
-    parts += [f"{row['length']} words"] if row["length"] else []
-    method = method_label(row["method"])
-    return " ".join(part for part in [*parts, method, metric_label(row["metric"])] if part)
+    """Name a number by its printed keys `without` those that all numbers beside it share."""
+    words = {key: row[key] for key in ("paper", "artifact", "model", "benchmark", "subset")}
+    words["length"] = f"{row['length']} words" if row["length"] else ""
+    words |= {"method": method_label(row["method"]), "metric": metric_label(row["metric"])}
+    return " ".join(word for key, word in words.items() if word and key not in without)
 
 
 def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     notes = [
-        "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of AUCs "
-        "and true-positive rates.",
+        "Numbers: those that the paper prints and that can be compared. Differences: measured less published, of "
+        "p-values the common logarithm of their ratio; their median and largest are of AUCs, accuracies and rates.",
         "Agree: on a released benchmark both numbers are of the same texts, so no interval is asked. They may differ "
         "by 0.005 where nothing is drawn (0 of counts), else by the standard deviation of our draws, or of the paper's "
         "resamples, 0.005 at least; and by the rounding of the paper's digits. About half of the numbers that differ "
