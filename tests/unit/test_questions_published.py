@@ -153,7 +153,9 @@ def test_scores_of_other_methods_are_higher_for_members(benchmark):
     }  # fmt: skip
     scores["label"] = scores["id"].map(units.set_index("id")["label"])
     areas = {
-        method: np.mean(np.subtract.outer(*(rows["score"][rows["label"] == label] for label in (1, 0))) > 0)
+        method: np.mean(
+            np.subtract.outer(*(rows["score"][rows["label"] == label].to_numpy() for label in (1, 0))) > 0
+        )
         for method, rows in scores.groupby("method")
     }
     assert areas == pytest.approx(
