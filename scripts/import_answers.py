@@ -8,5 +8,5 @@ from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    path, released = Path(snakemake.input[0]), snakemake.params.released
-    write_parquet(snakemake.output[0], released_answers(path, released) if released else table_of(path))
+    path, column = Path(snakemake.input[0]), snakemake.params.column
+    write_parquet(snakemake.output[0], released_answers(path, column) if column else table_of(path))

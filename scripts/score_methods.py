@@ -36,5 +36,5 @@ with job_log(snakemake.log[0]):
     )
     if snakemake.input.released_scores:
         path, documents = Path(snakemake.input.released_scores), document_units(benchmark)["id"]
-        scores = chain(scores, [released_scores(path, snakemake.params.released, documents)])
+        scores = chain(scores, [released_scores(path, snakemake.params.column, documents)])
     write_parquet_parts(snakemake.output[0], scores)

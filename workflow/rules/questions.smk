@@ -58,7 +58,7 @@ rule import_answers:
         model=alternatives(PLAN.models_from("answers")),
     params:
         code=code_digest("import_answers"),
-        released=model.released,
+        column=model.column,
     script:
         "../../scripts/import_answers.py"
 

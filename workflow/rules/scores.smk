@@ -18,7 +18,7 @@ rule score_methods:
         runs=pair.run_parameters,
         inputs=pair.method_inputs,
         language=benchmark_entry.language,
-        released=model.released,
+        column=model.column,
         store="results/passes/store",
     script:
         "../../scripts/score_methods.py"

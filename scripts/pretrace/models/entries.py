@@ -202,10 +202,10 @@ class AnswersModel(ModelEntry):
 
     path: Maybe[Some[str]] = None
     """A .parquet, .csv or .jsonl file. Relative to this file."""
-    released: Maybe[str] = None
-    """`path` is the file of answers that DE-COP's authors released, and this is the model's name there."""
+    column: Maybe[str] = None
+    """The model's name in `path` and `scores`, if these are DE-COP's released files (default, they are not)."""
     scores: Maybe[str] = None
-    """The file of other methods' scores of documents that DE-COP's authors released. Relative to this file."""
+    """Other methods' scores of the documents, as DE-COP's authors released them. Relative to this file."""
 
     @model_validator(mode="after")
     def _located(self) -> Self:

@@ -123,9 +123,9 @@ class Model:
         return path_of(self.entry)
 
     @property
-    def released(self) -> str | None:
+    def column(self) -> str | None:
         """The model's name in the answers that DE-COP's authors released, if its answers are theirs."""
-        return self.entry.released if isinstance(self.entry, AnswersModel) else None
+        return self.entry.column if isinstance(self.entry, AnswersModel) else None
 
     @property
     def released_scores(self) -> File:

@@ -43,8 +43,8 @@ def check_user_files(plan: Plan) -> list[str]:
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            if entry.released is not None:
-                check_released(Path(entry.path), entry.released)
+            if entry.column is not None:
+                check_released(Path(entry.path), entry.column)
             else:
                 check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
