@@ -159,7 +159,7 @@ def test_scores_of_other_methods_are_higher_for_members(benchmark):
         for method, rows in scores.groupby("method")
     }
     assert areas == pytest.approx(
-        {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}, abs=1e-3
+        {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}, abs=2e-3
     )
     assert released_scores(RELEASED / "baselines.csv", "claude-2.1", units["id"]).empty
 
