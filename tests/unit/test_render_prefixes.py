@@ -70,6 +70,22 @@ def test_a_star_over_draws_holds_in_every_draw():
     ]  # fmt: skip
 
 
+def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results: Results):
+    table = draw(
+        "method_table", results, baseline="blind", selection=["default"], options={"published_test": True}
+    )
+    tests = only(
+        read_parquet(results.tests[PAIR]), selection="default", test="t_as_published", baseline="blind"
+    )
+    tests = tests[tests["subset"] == ""].set_index("method")
+    rows = table.frame[table.frame["method"] != "blind"].set_index("method")
+    assert rows["p_as_published"].to_dict() == tests.loc[rows.index, "p"].to_dict()
+    low = (tests["p"] < 0.05) & (tests["difference"] > 0)
+    assert rows["marks"].str.contains("t_as_published").to_dict() == low[rows.index].to_dict()
+    assert low.any()
+    assert any("a two-tailed t-test over ten resamples" in note for note in table.notes)
+
+
 def test_difference_of_independent_intervals_is_the_recovered_variance():
     value, low, high = difference((0.7, 0.6, 0.75), (0.5, 0.45, 0.58))
     assert value == pytest.approx(0.2)

@@ -41,6 +41,7 @@ class Options(BaseModel):
     every: bool = False
     method: str = ""
     metrics: list[str] = []
+    published_test: bool = False
     settings: dict[str, str] = {}
     x: str | list[str] = ""
     y: str = ""
@@ -116,7 +117,9 @@ register("tables.extraction.extraction", "extraction", "benchmarks")
 register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
 register("tables.material.pass_costs", "passes")
-register("tables.methods.method_table", "metrics", "tests", options="metrics blocks average draws")
+register(
+    "tables.methods.method_table", "metrics", "tests", options="metrics blocks average draws published_test"
+)
 register("tables.methods.pairwise_tests", "metrics", "tests")
 register("tables.methods.selection_gap", "metrics")
 register("tables.methods.setting_table", "metrics", required="x")

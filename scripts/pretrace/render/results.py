@@ -14,7 +14,7 @@ from pretrace.evaluation.metrics import EACH, KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
-from pretrace.render.names import BLIND, joined
+from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.runtime.errors import InputError
@@ -245,15 +245,18 @@ class Results:
             raise artifact.error(f"{method} has no grid rows; a run must score its grid", panel)
         return _by(rows, "setting", artifact, panel)
 
-    def held_out_tests(
-        self, artifact: Artifact, panel: Panel, baseline: str, test: str = "bootstrap"
+    def tests_against(
+        self,
+        artifact: Artifact,
+        panel: Panel,
+        baseline: str,
+        test: str = "bootstrap",
+        selection: str = "held_out",
     ) -> dict[str, Record]:
-        """Return each method's test on held-out settings against a baseline, paired bootstrap or permutation; may be
-        empty.
-        """
+        """Return each method's test against a baseline: paired bootstrap, permutation, ...; may be empty."""
         rows = self.rows(artifact, panel, what="tests")
-        held_out = (rows["selection"] == "held_out") & (rows["test"] == test)
-        return _by(rows[held_out & (rows["baseline"] == baseline)], "method", artifact, panel)
+        rows = rows[(rows["selection"] == selection) & (rows["test"] == test)]
+        return _by(rows[rows["baseline"] == baseline], "method", artifact, panel)
 
     def every_text(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""
@@ -311,13 +314,27 @@ def _tested(
     artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
 ) -> Iterator[tuple[Record, dict[str, Any]]]:
     """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
-    tests = results.held_out_tests(artifact, panel, artifact.baseline) if artifact.baseline else {}
+    tests, published = {}, {}
+    if artifact.baseline:
+        tests = results.tests_against(artifact, panel, artifact.baseline)
+        if artifact.options.published_test:
+            given = (artifact, panel, artifact.baseline, PUBLISHED_TEST, "default")
+            published = results.tests_against(*given)
     for selection in selections:
         for method, row in results.selected(artifact, panel, selection).items():
             test = test_record(tests.get(method) if selection == "held_out" else None)
             numbers: dict[str, Any] = {"average": "", "selection": selection, "metric": artifact.metric}
             numbers |= {**number_record(row), "sd": None, **test, "star": False}
+            if selection == "default" and method in published:
+                numbers |= _published_test(row, published[method])
             yield row, numbers | (results.among_placebos(panel, row) if placebos else {})
+
+
+def _published_test(row: Record, test: Record) -> dict[str, Any]:
+    """Return the p of the t-test that a paper's star probably is, and the marks of the row with that of a low p."""
+    starred = test["difference"] > 0 and test["p"] < STAR_LEVEL
+    marks = [*filter(None, row["marks"].split(";")), *[PUBLISHED_TEST] * starred]
+    return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:

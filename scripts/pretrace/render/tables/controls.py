@@ -100,7 +100,7 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
     chance, panels = artifact.chance, results.panels(artifact)
     frame = estimates(artifact, results, ["held_out"])
     frame = frame[frame["low"].notna()].sort_values("panel", kind="stable", ignore_index=True)
-    tests = [results.held_out_tests(artifact, panel, "chance", "permutation") for panel in panels]
+    tests = [results.tests_against(artifact, panel, "chance", "permutation") for panel in panels]
     pairs = zip(frame["panel"], frame["method"], strict=True)
     exact = [tests[panel].get(method, {"p": np.nan})["p"] for panel, method in pairs]
     frame = null_tests(frame.assign(p_permutation=exact), chance)
