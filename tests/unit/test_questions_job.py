@@ -22,7 +22,7 @@ TRUE = "We saw Alice there, and Alice smiled at the {}"
 class Scripted:
     """Answers as a model that knows the true passages: the letter, the continuation or the name in the prompt."""
 
-    chat = True
+    chat, tokenizer = True, None
 
     def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
         self.truth, self.refuse, self.asked = truth, refuse, []
@@ -52,9 +52,6 @@ class Scripted:
             if prompt.endswith(first):
                 return second
         return ""
-
-    def split(self, text: str, units: int) -> tuple[str, str] | None:
-        return split_units(text, units)
 
 
 def table() -> pd.DataFrame:

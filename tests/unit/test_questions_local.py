@@ -13,7 +13,7 @@ from made_up_jobs import target_of
 import tiny_models
 from pretrace.passes.features import Features
 from pretrace.questions import local, tree
-from pretrace.questions.answering import LETTERS, Prompt
+from pretrace.questions.answering import LETTERS, Prompt, split_units
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.tree import Reader, separate, tree_of
 from pretrace.runtime.errors import InputError
@@ -240,12 +240,12 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
 
 def test_a_text_is_split_by_the_models_own_tokens(target):
     loaded = target("llama")
-    answerer, text = LocalAnswerer(loaded, "tiny", 60), "The state of the union is strong."
+    tokenizer, text = LocalAnswerer(loaded, "tiny", 60).tokenizer, "The state of the union is strong."
     ids = loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
-    first, second = answerer.split(text, 5)
+    first, second = split_units(text, 5, tokenizer)
     assert first + second == loaded.tokenizer.decode(ids[:10])
     assert loaded.tokenizer(first, add_special_tokens=False)["input_ids"] == ids[:5]
-    assert answerer.split(text, len(ids) // 2 + 1) is None
+    assert split_units(text, len(ids) // 2 + 1, tokenizer) is None
 
 
 TEMPLATE = (
@@ -276,7 +276,7 @@ def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, ex
 def test_weights_load_with_the_first_question(target, monkeypatch):
     monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)
     answerer = LocalAnswerer(target("llama"), "tiny", 60)
-    assert answerer.split("The state of the union", 2)
+    assert split_units("The state of the union", 2, answerer.tokenizer)
     assert answerer.letters([Prompt("word " * 200)], lambda _: None)[0].answer is None
 
 

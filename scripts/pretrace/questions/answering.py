@@ -63,6 +63,15 @@ class Reply:
     skipped: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The first half of a text, the prompt by which an API is asked to continue it, and the rest of the text."""
+
+    text: str
+    prompt: Prompt
+    rest: str
+
+
 class Answerer(Protocol):
     """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or `over_api.ApiAnswerer`.
 
@@ -74,17 +83,15 @@ class Answerer(Protocol):
     def chat(self) -> bool:
         """Whether prompts are sent as messages; questions are worded for it."""
 
+    @property
+    def tokenizer(self) -> Any:
+        """The model's own tokenizer, None if it is unknown: texts are then split, and answers cut, in words."""
+
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
         """Return the letter that answers each multiple-choice prompt."""
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        """Return the text that the model writes to each prompt, greedily, at most this many units of `split`."""
-
-    def split(self, text: str, units: int) -> tuple[str, str] | None:
-        """Return the first `units` of a text and the next `units`; None if it has fewer than twice as many.
-
-        Units are the model's own tokens, or words if its tokenizer is unknown.
-        """
+        """Return the text that the model writes to each prompt, greedily, at most this many units of `split_units`."""
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
@@ -94,22 +101,18 @@ class Answerer(Protocol):
         `again` counts the rounds, and each round gives other answers.
         """
 
-    def continuations(
-        self,
-        openings: Sequence[str],
-        prompts: Sequence[Prompt],
-        rests: Sequence[str],
-        samples: int,
-        progress: Progress,
-    ) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
         """Sample `samples` continuations of each opening, each about as long as the rest of its text, or longer.
 
-        An opening that the model cannot continue has none. A model behind an API reads `prompts`, one an opening.
+        An opening that the model cannot continue has none.
         """
 
 
 def split_units(text: str, units: int, tokenizer: Any = None) -> tuple[str, str] | None:
-    """Split a text as `Answerer.split`, in words without a `tokenizer`."""
+    """Return the first `units` of a text and the next `units`; None if it has fewer than twice as many.
+
+    Units are tokens, or words without a `tokenizer`.
+    """
     if tokenizer is None:
         words = text.split()
         parts = " ".join(words[:units]), " ".join(words[units : 2 * units])

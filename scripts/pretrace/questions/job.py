@@ -11,7 +11,16 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
-from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, Answerer, Letters, Progress, Prompt
+from pretrace.questions.answering import (
+    LETTERS,
+    ORDERS,
+    PROBABILITIES,
+    Answerer,
+    Letters,
+    Progress,
+    Prompt,
+    split_units,
+)  # fmt: skip
 from pretrace.questions.cloze import UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
@@ -198,8 +207,8 @@ class _Questions:
             yield task.row(passage, true_answer=true, answer=reply.text, correct=correct, reason=reply.reason)
 
     def _continuations(self, task: Task, units: int) -> list[TextQuestion | None]:
-        halves = [self.answerer.split(passage["text"], units) for passage in task.passages]
-        chat = self.answerer.chat
+        chat, tokenizer = self.answerer.chat, self.answerer.tokenizer
+        halves = [split_units(passage["text"], units, tokenizer) for passage in task.passages]
         return [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
 
     def _clozes(self, task: Task) -> list[TextQuestion | None]:

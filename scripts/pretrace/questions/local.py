@@ -15,7 +15,7 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, split_units
+from pretrace.questions.answering import LETTERS, Letters, Opening, Progress, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
@@ -30,11 +30,11 @@ class LocalAnswerer:
 
     def __init__(self, target: Target, name: str, batch_tokens: int) -> None:
         self._target, self._name, self._batch_tokens = target, name, batch_tokens
-        self._tokenizer = target.tokenizer
+        self.tokenizer = target.tokenizer
 
     @property
     def chat(self) -> bool:
-        return bool(self._tokenizer.chat_template)
+        return bool(self.tokenizer.chat_template)
 
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
         ids = [self._ids(prompt) for prompt in prompts]
@@ -73,7 +73,7 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                added = attempt(written, self._model, self._tokenizer, [ids[place] for place in batch], units)
+                added = attempt(written, self._model, self.tokenizer, [ids[place] for place in batch], units)
                 if added is None:
                     self._reader.back_off(len(batch), length + units)
                     continue
@@ -82,9 +82,6 @@ class LocalAnswerer:
                 progress(len(batch))
                 del places[: len(batch)]
         return replies
-
-    def split(self, text: str, units: int) -> tuple[str, str] | None:
-        return split_units(text, units, self._tokenizer)
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
@@ -98,37 +95,30 @@ class LocalAnswerer:
                 room = min(room, context - len(ids[place]))
             torch.manual_seed(seed_of(prompts[place].plain, again))
             [added] = written(
-                self._model, self._tokenizer, [ids[place]], room, temperature=PARAPHRASE_TEMPERATURE
+                self._model, self.tokenizer, [ids[place]], room, temperature=PARAPHRASE_TEMPERATURE
             )
             replies[place] = Reply(self._text(added))
             progress(1)
         progress(sum(reply.skipped for reply in replies))
         return replies
 
-    def continuations(
-        self,
-        openings: Sequence[str],
-        prompts: Sequence[Prompt],
-        rests: Sequence[str],
-        samples: int,
-        progress: Progress,
-    ) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
         """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
 
         A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
         the rest fits into the context, the sample has what room there is.
         """
-        start, context = start_token_ids(self._tokenizer, "tokenizer"), self._target.context
+        start, context = start_token_ids(self.tokenizer, "tokenizer"), self._target.context
         continued = []
-        for opening, rest in zip(openings, rests, strict=True):
-            ids, size = start + self._encoded(opening), len(self._encoded(rest))
+        for opening in openings:
+            ids, size = start + self._encoded(opening.text), len(self._encoded(opening.rest))
             most = 2 * size if context is None else min(2 * size, context - len(ids))
             added: list[list[int]] = []
             if self._fitting([ids], more=size):
-                torch.manual_seed(seed_of("continuations", opening))
+                torch.manual_seed(seed_of("continuations", opening.text))
                 added = written(
                     self._model,
-                    self._tokenizer,
+                    self.tokenizer,
                     [ids] * samples,
                     most,
                     temperature=CONTINUATION_TEMPERATURE,
@@ -143,7 +133,7 @@ class LocalAnswerer:
         """The text that the model reads: the chat template's, or its tokenizer's start token and the prompt."""
         if self.chat:
             return self._encoded(self._templated(prompt))
-        return start_token_ids(self._tokenizer, "tokenizer") + self._encoded(prompt.plain)
+        return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
         """The prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
@@ -160,14 +150,14 @@ class LocalAnswerer:
         return self._rendered([{"role": "user", "content": prompt.plain}])
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
-        text: str = self._tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
+        text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return text
 
     def _encoded(self, text: str) -> Ids:
-        return tuple(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
     def _text(self, ids: Sequence[int]) -> str:
-        text: str = self._tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        text: str = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)
         return text
 
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
@@ -208,8 +198,8 @@ class LocalAnswerer:
     @cached_property
     def _spellings(self) -> list[list[int]]:
         """The ids of each letter: every token that is the letter, with or without white space around it."""
-        size = min(len(self._tokenizer), self._reader.features.vocabulary)
-        written = self._tokenizer.batch_decode([[id] for id in range(size)])
+        size = min(len(self.tokenizer), self._reader.features.vocabulary)
+        written = self.tokenizer.batch_decode([[id] for id in range(size)])
         ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}
         for id, text in enumerate(written):
             if text.strip() in ids_of:

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.questions.answering import LETTERS, Letters, Progress, Prompt, Reply, letter_in, split_units
+from pretrace.questions.answering import LETTERS, Letters, Opening, Progress, Prompt, Reply, letter_in
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
@@ -23,7 +23,7 @@ class ApiAnswerer:
     """An `answering.Answerer`. `tokenizer` is the model's own; without it texts are cut in words."""
 
     def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
-        self._client, self._endpoint, self._tokenizer = client, client.endpoint, tokenizer
+        self._client, self._endpoint, self.tokenizer = client, client.endpoint, tokenizer
 
     @property
     def chat(self) -> bool:
@@ -49,9 +49,9 @@ class ApiAnswerer:
         return self._greedy(prompts, options, _letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        tokens = units if self._tokenizer else units * TOKENS_A_WORD
+        tokens = units if self.tokenizer else units * TOKENS_A_WORD
         replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
-        if self._tokenizer:
+        if self.tokenizer:
             return replies
         return [
             reply if reply.text is None else Reply(" ".join(reply.text.split()[:units]), reply.reason)
@@ -64,9 +64,6 @@ class ApiAnswerer:
         requests = [self._request(prompt, temperature=0, **options) for prompt in prompts]
         return self._client.ask(requests, read, progress)
 
-    def split(self, text: str, units: int) -> tuple[str, str] | None:
-        return split_units(text, units, self._tokenizer)
-
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
     ) -> list[Reply]:
@@ -76,23 +73,16 @@ class ApiAnswerer:
         ]
         return self._client.ask(requests, _whole_reply, progress)
 
-    def continuations(
-        self,
-        openings: Sequence[str],
-        prompts: Sequence[Prompt],
-        rests: Sequence[str],
-        samples: int,
-        progress: Progress,
-    ) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
         """Each sample is a request of its own, whose answer is stored."""
         requests = [
             self._request(
-                prompt,
+                opening.prompt,
                 sample,
                 temperature=CONTINUATION_TEMPERATURE,
-                max_tokens=TOKENS_A_WORD * len(rest.split()),
+                max_tokens=TOKENS_A_WORD * len(opening.rest.split()),
             )
-            for prompt, rest in zip(prompts, rests, strict=True)
+            for opening in openings
             for sample in range(samples)
         ]
         answered = 0

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.questions.answering import Answerer, Prompt
+from pretrace.questions.answering import Answerer, Opening, Prompt
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
@@ -135,14 +135,17 @@ def continue_texts(
     one that the model cannot continue, has no rows; the log counts both. Raises `InputError` if no text is
     continued.
     """
-    halves = {text: _halves(text) for text in sorted(set(benchmark["text"])) if len(text.split()) > 1}
-    openings, rests = [first for first, _ in halves.values()], [rest for _, rest in halves.values()]
-    prompts = [wording.completion(opening, chat=answerer.chat) for opening in openings]
-    with Progress(name, total=len(halves), unit="texts") as progress:
-        continuations = answerer.continuations(openings, prompts, rests, samples, progress.update)
-    samples_of = dict(zip(halves, continuations, strict=True))
+    openings = {}
+    for text in sorted(set(benchmark["text"])):
+        if half := len(words := text.split()) // 2:
+            first = " ".join(words[:half])
+            prompt = wording.completion(first, chat=answerer.chat)
+            openings[text] = Opening(first, prompt, " ".join(words[half:]))
+    with Progress(name, total=len(openings), unit="texts") as progress:
+        continuations = answerer.continuations([*openings.values()], samples, progress.update)
+    samples_of = dict(zip(openings, continuations, strict=True))
     rows = [
-        (id, variant, " ".join(f"{halves[text][0]}{sample}".split()[: len(text.split())]))
+        (id, variant, " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())]))
         for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
         for variant, sample in enumerate(samples_of.get(text, ()))
     ]
@@ -153,9 +156,3 @@ def continue_texts(
         )
     log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
-
-
-def _halves(text: str) -> tuple[str, str]:
-    words = text.split()
-    half = len(words) // 2
-    return " ".join(words[:half]), " ".join(words[half:])
