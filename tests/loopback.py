@@ -9,6 +9,8 @@ from collections.abc import Callable
 from typing import Any
 
 from local_server import LocalServer, Request
+from pretrace.models.api.client import ApiClient
+from pretrace.models.api.endpoint import Endpoint
 
 Responder = Callable[[str, dict[str, Any]], dict[str, Any]]
 """(path, body) -> the JSON answer."""
@@ -82,6 +84,17 @@ class Loopback(LocalServer):
         else:
             answer = {"id": "1"} if fault == "no choices" else self.responder(request.path, body)
             request.reply(200, json.dumps(answer).encode(), json_type)
+
+
+def api_at(url: str, **keys: Any) -> dict[str, Any]:
+    """The key `api` of a free model at this server, by these keys."""
+    free = {"input": 0, "output": 0}
+    return {"base_url": url, "model": "m", "endpoint": "completions", "price": free} | keys
+
+
+def client_at(url: str, store: Any, *, budget_usd: float = 0, **keys: Any) -> ApiClient:
+    """A client of that model."""
+    return ApiClient(Endpoint(name="tested", **api_at(url, **keys)), store, budget_usd=budget_usd)
 
 
 def completion(

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from llama_server import llama_server
-from pretrace.models.api.client import ApiClient
-from pretrace.models.api.endpoint import Endpoint
+from loopback import client_at
 from pretrace.models.api.store import AnswerStore
 from pretrace.models.target import load_checkpoint
 from pretrace.questions.answering import Letters, Prompt
@@ -69,15 +68,15 @@ def main() -> None:
     asked = prompts()
     target = load_checkpoint(options.checkpoint, dtype="float32")
     local = table(LocalAnswerer(target, "local", 2048).letters(asked, lambda answered: None))
-    free = {"input": 0, "output": 0}
-    about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20, "price": free}
+    about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20}
     with (
         tempfile.TemporaryDirectory() as folder,
         llama_server(Path(folder)) if options.url is None else nullcontext(options.url) as url,
         AnswerStore(Path(folder) / "answers.sqlite") as store,
     ):
-        client = ApiClient(Endpoint(name="server", base_url=url, **about), store, budget_usd=0)
-        served = table(ApiAnswerer(client, None).letters(asked, lambda answered: None))
+        served = table(
+            ApiAnswerer(client_at(url, store, **about), None).letters(asked, lambda answered: None)
+        )
     apart = np.abs(local - served)
     same = (local.argmax(axis=1) == served.argmax(axis=1))[~np.isnan(served).any(axis=1)]
     print(f"{len(asked)} questions, {np.isnan(served).any(axis=1).sum()} without a letter")

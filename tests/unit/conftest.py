@@ -42,6 +42,14 @@ def warnings(log_lines):
 
 
 @pytest.fixture
+def quick_retries(monkeypatch):
+    """Requests that fail are repeated at once."""
+    from pretrace.models.api import faults
+
+    monkeypatch.setattr(faults, "_FIRST_WAIT", 0.001)
+
+
+@pytest.fixture
 def benchmark_table():
     """Twenty made-up texts of one length."""
     from made_up_stores import made_up_benchmark

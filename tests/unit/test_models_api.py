@@ -16,10 +16,9 @@ from dataclasses import replace
 
 import pytest
 
-from loopback import Loopback, completion
-from pretrace.models.api import faults as faults_module
-from pretrace.models.api.client import ApiClient, MalformedAnswerError
-from pretrace.models.api.endpoint import ApiRequest, Endpoint
+from loopback import Loopback, client_at, completion
+from pretrace.models.api.client import MalformedAnswerError
+from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.faults import FailedRequestError, retry_after
 from pretrace.models.api.store import AnswerStore
 from pretrace.runtime.errors import InputError
@@ -28,8 +27,7 @@ KEY = "sk-a-very-secret-key-4711"
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.005)
+def with_key(monkeypatch, quick_retries):
     monkeypatch.setenv("TEST_API_KEY", KEY)
 
 
@@ -37,15 +35,9 @@ def echoed(path, body):
     return completion(f"answer to {body['prompt']}")
 
 
-def endpoint_at(url, **changes):
-    api = {
-        "base_url": url,
-        "model": "m",
-        "endpoint": "completions",
-        "key_env": "TEST_API_KEY",
-        "price": {"input": 1.0, "output": 2.0},
-    }
-    return Endpoint(name="tested", **(api | changes))
+def paid_client(url, store, budget_usd, **keys):
+    paid = {"key_env": "TEST_API_KEY", "price": {"input": 1.0, "output": 2.0}}
+    return client_at(url, store, budget_usd=budget_usd, **paid | keys)
 
 
 def asked_for(count, first=0):
@@ -62,7 +54,7 @@ def text_of(body):
 
 def ask(url, path, count=20, budget_usd=1.0, progress=lambda n: None, **changes):
     with AnswerStore(path) as store:
-        client = ApiClient(endpoint_at(url, **changes), store, budget_usd=budget_usd)
+        client = paid_client(url, store, budget_usd, **changes)
         return client.ask(asked_for(count), text_of, progress)
 
 
@@ -82,7 +74,7 @@ def test_answers_stand_in_the_order_of_the_requests_and_are_never_asked_for_agai
 def test_equal_requests_are_asked_once_unless_they_are_wanted_again(tmp_path):
     (request,), progress = asked_for(1), []
     with Loopback(echoed) as server, AnswerStore(tmp_path / "a.sqlite") as store:
-        client = ApiClient(endpoint_at(server.url), store, budget_usd=1)
+        client = paid_client(server.url, store, 1)
         client.ask([request] * 3, text_of, progress.append)
         assert (server.requests, sum(progress)) == (1, 3)
         client.ask([replace(request, again=1)], text_of)
@@ -122,7 +114,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
     for attempt in range(8):
         waits = {FailedRequestError("").wait(attempt) for _ in range(50)}
         assert len(waits) == 50
-        assert all(0.5 <= wait / (0.005 * 2**attempt) <= 1 for wait in waits)
+        assert all(0.5 <= wait / (0.001 * 2**attempt) <= 1 for wait in waits)
 
 
 def test_no_more_requests_are_open_than_the_entry_allows(tmp_path):
@@ -171,7 +163,7 @@ def test_the_budget_stops_before_it_is_passed(tmp_path):
 def test_jobs_that_share_a_store_share_the_budget(tmp_path):
     def job(first):
         with AnswerStore(tmp_path / "a.sqlite") as store:
-            client = ApiClient(endpoint_at(server.url, concurrency=4), store, budget_usd=200e-6)
+            client = paid_client(server.url, store, 200e-6, concurrency=4)
             with pytest.raises(InputError, match="raise budget_usd"):
                 client.ask(asked_for(20, first), text_of)
 
@@ -218,7 +210,7 @@ def test_the_key_is_nowhere_but_in_the_request(tmp_path, caplog):
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert files
     assert all(KEY.encode() not in path.read_bytes() for path in files)
-    assert KEY not in repr(endpoint_at("http://x"))
+    assert KEY not in repr(paid_client("http://x", None, 0).endpoint)
 
 
 ASKING = """
@@ -278,7 +270,7 @@ def test_a_store_that_takes_no_more_ends_the_job_with_its_remedy_and_keeps_what_
     with Loopback(long) as server, AnswerStore(path) as store:
         store._database.execute(refusing)  # a smaller number of pages than there are means: no more of them
         with pytest.raises(InputError, match=rf"a\.sqlite, the store of API answers, .*{says}"):
-            ApiClient(endpoint_at(server.url), store, budget_usd=1.0).ask(asked_for(20), text_of)
+            paid_client(server.url, store, 1.0).ask(asked_for(20), text_of)
     with Loopback(echoed) as server:
         assert ask(server.url, path) == EXPECTED
 

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import made_up_jobs
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,11 +10,8 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 
 from echo_server import EchoServer
 from llama_server import MEMBER, llama_server, wheel_of_the_model
-from loopback import Loopback
+from loopback import Loopback, client_at
 from pretrace.evaluation.extraction import windows_of
-from pretrace.models.api import faults as faults_module
-from pretrace.models.api.client import ApiClient
-from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.tokens import load_decoder
@@ -23,25 +21,13 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_table
 
-TEXTS = [
-    "The state of the union is strong.",
-    "In 1934 the Congress received this message; 120 members were there.",
-    "def mean(values):\n    return sum(values) / len(values)\n",
-    "多语言 and 🙂 emoji",
-    "A",
-    "",
-    "the people of the United States",
-    "The number of Texts is 12, the model has seen them.",
-]
+TEXTS = [*made_up_jobs.TEXTS, "", "The number of Texts is 12, the model has seen them."]
+
+pytestmark = pytest.mark.usefixtures("quick_retries")
 
 
 def some_shots(key):
     return ["A number of texts.", "120 members were there.\n"][: key.reading.shots.count]
-
-
-@pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
 
 
 @pytest.fixture
@@ -54,10 +40,7 @@ def run(tiny_checkpoint, tmp_path):
         where = tmp_path / ("api" if url else "local") / str(known)
         with AnswerStore(tmp_path / "answers.sqlite") as store:
             if url:
-                free = {"input": 0, "output": 0}
-                api = {"base_url": url, "model": "m", "endpoint": "completions", "price": free}
-                api |= keys or {"echo": True}
-                client = ApiClient(Endpoint(name="echoing", **api), store, budget_usd=0)
+                client = client_at(url, store, **(keys or {"echo": True}))
                 target = echo_target(client, record if known else None)
             manifest = job.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=target, store=where / "store",

@@ -6,10 +6,7 @@ import pytest
 
 import tiny_models
 from llama_server import llama_server
-from loopback import Loopback, completion, message
-from pretrace.models.api import faults as faults_module
-from pretrace.models.api.client import ApiClient
-from pretrace.models.api.endpoint import Endpoint
+from loopback import Loopback, client_at, completion, message
 from pretrace.models.api.store import AnswerStore
 from pretrace.questions.answering import LETTERS, Letters, Prompt, Reply
 from pretrace.questions.over_api import ApiAnswerer
@@ -20,17 +17,13 @@ BIAS = {"A": [32], "B": [33], "C": [34, 350], "D": [35]}
 
 
 @pytest.fixture
-def answerer(tmp_path, monkeypatch):
+def answerer(tmp_path, quick_retries):
     """Makes an answerer of a server, by the keys of an entry."""
-    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
-
-    def make(url, tokenizer=None, **changes):
-        free = {"input": 0, "output": 0}
-        api = {"base_url": url, "model": "m", "endpoint": "chat", "price": free, "attempts": 2} | changes
-        return ApiAnswerer(ApiClient(Endpoint(name="tested", **api), store, budget_usd=0), tokenizer)
-
     with AnswerStore(tmp_path / "answers.sqlite") as store:
-        yield make
+        usual = {"endpoint": "chat", "attempts": 2}
+        yield lambda url, tokenizer=None, **keys: ApiAnswerer(
+            client_at(url, store, **usual | keys), tokenizer
+        )
 
 
 def silent(count):

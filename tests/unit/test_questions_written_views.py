@@ -7,8 +7,7 @@ import pytest
 import torch
 
 import tiny_models
-from loopback import Loopback, completion, message
-from pretrace.models.api import faults as faults_module
+from loopback import Loopback, api_at, completion, message
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import load_checkpoint
 from pretrace.questions.answerers import answerer_of
@@ -136,10 +135,8 @@ def writer_by(entry, folder):
     )  # fmt: skip
 
 
-def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(
-    tmp_path, monkeypatch
-):
-    monkeypatch.setattr(faults_module, "_FIRST_WAIT", 0.001)
+@pytest.mark.usefixtures("quick_retries")
+def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_asks_nothing(tmp_path):
     bodies = []
 
     def respond(path, body):
@@ -148,10 +145,8 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
         return message(GOOD, **cut) if len(bodies) == 1 else message(GOOD)
 
     with Loopback(respond) as server:
-        price = {"input": 0, "output": 0}
-        api = {"base_url": server.url, "model": "m", "endpoint": "chat", "price": price}
         for _ in range(2):
-            with writer_by({"api": api}, tmp_path) as writer:
+            with writer_by({"api": api_at(server.url, endpoint="chat")}, tmp_path) as writer:
                 view = paraphrase(benchmark_of(TEXT), writer, read_prompts(PROMPTS), "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
@@ -212,10 +207,8 @@ def test_over_an_api_each_sample_is_asked_for_and_stored_once(tmp_path, endpoint
         )
 
     with Loopback(answer) as server:
-        free = {"input": 0, "output": 0}
-        api = {"base_url": server.url, "model": "m", "endpoint": endpoint, "price": free}
         for _ in range(2):
-            with writer_by({"api": api}, tmp_path) as far:
+            with writer_by({"api": api_at(server.url, endpoint=endpoint)}, tmp_path) as far:
                 view = continue_texts(benchmark_of(*OPENED[:1]), far, 4, WORDING, "far")
     assert len(bodies) == 4
     assert {body["temperature"] for body in bodies} == {1.0}
