@@ -1,5 +1,7 @@
 """Passes by an API that scores prompts: equal to the engine's own, and refused where they cannot be believed."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import made_up_jobs
@@ -19,7 +21,7 @@ from pretrace.passes import job
 from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_table
+from pretrace.runtime.files import read_json, read_table
 
 TEXTS = [*made_up_jobs.TEXTS, "", "The number of Texts is 12, the model has seen them."]
 
@@ -277,3 +279,36 @@ def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
         assert np.abs(np.subtract(far[key], near[key])).mean() < apart
     for most in (1, 40):
         assert np.mean(np.less(far["ranks"], most) == np.less(near["ranks"], most)) > 0.9
+
+
+WITHOUT_TORCH = """
+import sys
+for name in ("torch", "transformers"):
+    sys.modules[name] = None
+import subprocess
+import sys
+from pathlib import Path
+import pandas as pd
+from loopback import client_at
+from pretrace.models.api.store import AnswerStore
+from pretrace.passes import job
+from pretrace.passes.echo import echo_target
+from pretrace.views.readings import PassRequest, Reading
+
+folder = Path(sys.argv[2])
+columns = {"text_id": ["t"], "text": ["the people of the United States"], "subset": "", "length": None}
+names = {"study": "study", "model": "tiny", "benchmark": "texts"}
+with AnswerStore(folder / "a.sqlite") as store:
+    job.run(
+        [PassRequest(Reading("original", "tokenizer"), "logprobs")], benchmark=pd.DataFrame(columns), names=names,
+        target=echo_target(client_at(sys.argv[1], store, echo=True), None), store=folder / "store",
+        manifest=folder / "manifest.json", batch_tokens=64, threads=1,
+    )
+"""
+
+
+def test_scoring_by_an_api_needs_no_torch(serving, tmp_path):
+    with serving("llama") as server:
+        command = [sys.executable, "-c", WITHOUT_TORCH, server.url, str(tmp_path)]
+        subprocess.run(command, check=True, env={"PYTHONPATH": ":".join(sys.path)})
+    assert read_json(tmp_path / "manifest.json")["views"][0]["tokens"] > 0

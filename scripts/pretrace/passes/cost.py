@@ -6,8 +6,6 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
-
 
 class Cost:
     """Counts of one chunk and what they took. `tokens`: scored and stored; `ran`: computed, equal texts once.
@@ -81,11 +79,16 @@ def _peak_memory_mb() -> float:
 
 
 def _peak_gpu_memory_mb() -> float | None:
-    return round(torch.cuda.max_memory_allocated() / 2**20, 1) if torch.cuda.is_initialized() else None
+    torch = sys.modules.get("torch")  # absent where a model behind an API reads
+    if torch is None or not torch.cuda.is_initialized():
+        return None
+    return round(torch.cuda.max_memory_allocated() / 2**20, 1)
 
 
 def gpu_name(device: str) -> str | None:
     """Return the name of the GPU that `device` is in this process, None for any other device."""
     if not device.startswith("cuda"):
         return None
+    import torch
+
     return str(torch.cuda.get_device_name(device))

@@ -1,18 +1,16 @@
 """The passes of one model over one benchmark: stored chunks are kept, missing ones run, the manifest is last."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
-from pretrace.models.settings import torch_settings
-from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
 from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
-from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
     CHUNK_TOKENS,
@@ -38,7 +36,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pretrace.models.api.target import ApiTarget
+    from pretrace.models.target import Target
     from pretrace.passes.echo import EchoScorer
+    from pretrace.passes.engine import Engine
 
 
 def no_shots(key: PassKey) -> Sequence[str]:
@@ -109,8 +109,8 @@ def run(
         len(records),
     )
     if missing:
-        with torch_settings(threads):
-            records |= _compute(planned, missing, target, texts, files, name, batch_tokens)
+        with _reader(target, name, batch_tokens, threads) as engine:
+            records |= _compute(planned, missing, engine, target, texts, files, name)
     rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
     facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {
@@ -196,23 +196,34 @@ def _row(task: _Task, records: list[dict[str, Any]]) -> dict[str, Any]:
     return task.read.key.to_json() | {"statistics": task.read.statistics, "files": files} | cost_of(records)
 
 
+@contextmanager
+def _reader(
+    target: "Target | ApiTarget", name: str, batch_tokens: int, threads: int
+) -> "Iterator[Engine | EchoScorer]":
+    """Load the model into an engine, with torch's settings; a model behind an API needs no torch."""
+    if target.device == "api":
+        from pretrace.passes.echo import EchoScorer
+
+        yield EchoScorer(cast("ApiTarget", target), batch_tokens)
+        return
+    from pretrace.models.settings import torch_settings
+    from pretrace.passes.engine import Engine
+
+    local = cast("Target", target)
+    with torch_settings(threads):
+        yield Engine(local.load(), name, batch_tokens, attention=local.prefix_attention())
+
+
 def _compute(
     planned: list[_Task],
     missing: Mapping[str, _Chunk],
+    engine: "Engine | EchoScorer",
     target: "Target | ApiTarget",
     texts: Texts,
     store: Store,
     name: str,
-    batch_tokens: int,
 ) -> dict[str, dict[str, Any]]:
     """Compute and store the missing chunks; returns their records by key."""
-    engine: Engine | EchoScorer
-    if isinstance(target, Target):
-        engine = Engine(target.load(), name, batch_tokens, attention=target.prefix_attention())
-    else:
-        from pretrace.passes import echo
-
-        engine = echo.EchoScorer(target, batch_tokens)
     gpu = gpu_name(target.device)
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
