@@ -167,6 +167,7 @@ def test_a_pass_of_the_likeliest_tokens_scores_the_settings_that_read_no_more(
     none = {"entropies": None, "variances": None}
     changes = dict.fromkeys(benchmark_table["text_id"], none)
     store = Store(tmp_path, "tiny", benchmark_table).add(changes=changes)
+    store.manifest["views"][0]["statistics"] = "likeliest"
     run = a_run({"method": "max_renyi", "parameters": {"k": 0.1, "entropy": ["shannon", "min"]}}, "loss")
     scores = score_of(store, run)
     assert set(scores.loc[scores["method"] == "max_renyi", "setting"]) == {"k=0.1;entropy=min"}

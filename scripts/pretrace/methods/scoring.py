@@ -10,7 +10,7 @@ import numpy as np
 
 from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
-from pretrace.methods.needs import PREFIXES, obstacle, prefix_passes
+from pretrace.methods.needs import FULL_VOCABULARY, PREFIXES, obstacle, prefix_passes
 from pretrace.methods.registry import NEEDS, Value, find
 from pretrace.methods.settings import setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
@@ -138,7 +138,11 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
 
 
 def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
-    groups = [(key, group) for key, named in wanted.items() for group in _by_needs(key.method, named)]
+    from pretrace.passes.requests import STATISTICS  # with pandas, which planning does without
+
+    stored = inputs.passes.rows.get(plain, {}).get("statistics", "full")
+    lacking = {*FULL_VOCABULARY} - {*STATISTICS[stored]}
+    groups = [(key, group) for key, named in wanted.items() for group in _groups(key.method, named, lacking)]
     text_scores = {
         number: _TextScores(plain, key, group, inputs)
         for number, (key, group) in enumerate(groups)
@@ -154,11 +158,11 @@ def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
         yield block
 
 
-def _by_needs(id: str, named: Settings) -> list[Settings]:
-    """Group the settings of a method that need the same statistics and read the same passes."""
+def _groups(id: str, named: Settings, lacking: set[str]) -> list[Settings]:
+    """Group the settings of a method that read the same passes and need the same of the statistics that are lacking."""
     groups: dict[tuple[frozenset[str], tuple[tuple[Prefix, int], ...]], Settings] = {}
     for name, params in named.items():
-        key = find(id).needs_of(params), tuple(prefix_passes(id, params).values())
+        key = find(id).needs_of(params) & lacking, tuple(prefix_passes(id, params).values())
         groups.setdefault(key, {})[name] = params
     return list(groups.values())
 
@@ -168,9 +172,10 @@ class _TextScores:
 
     def __init__(self, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> None:
         self.method, self._plain, self._key, self._named = find(key.method), plain, key, named
-        params = next(iter(named.values()))
-        self._needs = [need for need in self.method.needs if need in self.method.needs_of(params)]
-        self._complete = inputs.completion(self.method, plain, key, prefix_passes(key.method, params))
+        needs = frozenset[str]().union(*map(self.method.needs_of, named.values()))
+        self._needs = [need for need in self.method.needs if need in needs]
+        passes = prefix_passes(key.method, next(iter(named.values())))
+        self._complete = inputs.completion(self.method, plain, key, passes)
         self._label = f"{key.method} ({key.reference})" if key.reference else key.method
         self._unscored = inputs.unscored
         self._ids: list[str] = []
