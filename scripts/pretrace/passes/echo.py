@@ -311,6 +311,9 @@ class EchoScorer:
             texts.append((ids, len(ids) - len(request.scored(prompt_prefix))))
         return likeliest.scored(client, texts, progress)
 
+    def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
+        """Return nothing: how a server shares a prefix is not known."""
+
     def tokenised(
         self, window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
     ) -> list[Request]:

@@ -243,7 +243,7 @@ def _compute(
                     records[chunk.key] = stored
                     continue
                 table, cost = _computed(requests, task, engine, progress)
-                way = engine.prefix_way(task.prompt_prefix) if isinstance(engine, Engine) else None
+                way = engine.prefix_way(task.prompt_prefix)
                 record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu, "prefix_way": way}
                 store.finish(chunk.key, record)
                 records[chunk.key] = record
