@@ -29,10 +29,10 @@ KINDS = {1: "member", 0: "nonmember"}
 def texts() -> pd.DataFrame:
     rows = []
     for subset in SUBSETS:
-        for at in range(2 * CLASS):
-            name = f"{subset}-{at:03d}"
-            rows.append({"text_id": name, "text": f"{name} says {at * 17} of its own", "label": int(at < CLASS),
-                         "subset": subset, "length": LENGTH, "document": f"d-{name}", "fold": at % 5})  # fmt: skip
+        for number in range(2 * CLASS):
+            name = f"{subset}-{number:03d}"
+            rows.append({"text_id": name, "text": f"{name} says {number * 17} of its own", "label": int(number < CLASS),
+                         "subset": subset, "length": LENGTH, "document": f"d-{name}", "fold": number % 5})  # fmt: skip
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
@@ -108,17 +108,20 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
     for kind, shots, draw in kinds:
         values = log_likelihood(benchmark, kind, shots or 0)
         for subset in SUBSETS:
-            of = (benchmark["subset"] == subset).to_numpy()
+            rows_of_subset = (benchmark["subset"] == subset).to_numpy()
             name = f"{subset}-{kind}-{shots}.parquet"
             frame = pd.DataFrame(
-                {"text_id": benchmark.loc[of, "text_id"], "logprobs": [[v] for v in values[of]]}
+                {
+                    "text_id": benchmark.loc[rows_of_subset, "text_id"],
+                    "logprobs": [[v] for v in values[rows_of_subset]],
+                }
             )
             write_parquet(folder / "store" / name, frame)
             views.append({
                 "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,
                 "start_token": "none", "inner_start": False, "windows": None, "subset": subset, "length": LENGTH,
                 "files": [{"file": name, "sha256": sha256_file(folder / "store" / name)}],
-                "statistics": "logprobs" if kind else "full", "texts": int(of.sum()), "skipped": 0,
+                "statistics": "logprobs" if kind else "full", "texts": int(rows_of_subset.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,
                 "tokens_per_second": 500.0 if kind else 2000.0,  # half of them are repeats
                 "peak_memory_mb": 500.0 + len(kind), "prefix_way": "keys and values" if kind else None,

@@ -36,7 +36,7 @@ def refuses(read: Callable[[], Any]) -> str:
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The path of every value inside a value."""
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [found for key, inner in items for found in [(*path, key), *places(inner, (*path, key))]]
+    return [inner_path for key, inner in items for inner_path in [(*path, key), *places(inner, (*path, key))]]
 
 
 def spoiled(value: Any, draw: random.Random) -> Any:
@@ -60,12 +60,12 @@ def spoiled(value: Any, draw: random.Random) -> Any:
 
 def damaged(content: bytes, draw: random.Random) -> bytes:
     """Cut short, with flipped bytes, with foreign bytes in it, or doubled."""
-    at = draw.randrange(len(content))
+    place = draw.randrange(len(content))
     how = draw.randrange(4)
     if how == 0:
-        return content[:at]
+        return content[:place]
     if how == 1:
-        return content[:at] + bytes([content[at] ^ (1 << draw.randrange(8))]) + content[at + 1 :]
+        return content[:place] + bytes([content[place] ^ (1 << draw.randrange(8))]) + content[place + 1 :]
     if how == 2:
-        return content[:at] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[at:]
-    return content[:at] + content
+        return content[:place] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[place:]
+    return content[:place] + content

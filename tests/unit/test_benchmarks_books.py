@@ -31,8 +31,8 @@ def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path):
     assert not table["text"].str.contains("Gutenberg|General Terms|STARTOF", regex=True).any()
     ids = table.loc[table["label"] == 0, "document"].str.removeprefix("nonmember-").astype(int)
     assert (ids >= 70002).all(), "books released before 2024 are not later ones"
-    one = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
-    last = one[one["length"] == 1024]["text_id"].str[-5:].astype(int).tolist()
+    book = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
+    last = book[book["length"] == 1024]["text_id"].str[-5:].astype(int).tolist()
     assert last == [1, 2], "the last two of three segments"
     texts = [path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path]
     assert len(texts) == len(set(texts)) == 4, "no more books are asked for than are needed, each once"

@@ -74,7 +74,9 @@ def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(table: pd.Da
 def test_modules_are_drawn_whole_and_give_half_to_each_class(table: pd.DataFrame) -> None:
     longest = table[table["length"] == 16]
     sizes = longest.groupby(["subset", "document"]).size()
-    assert (sizes.groupby("subset").apply(lambda of: (of < of.max()).sum()) <= 2).all(), "the last may be cut"
+    assert (sizes.groupby("subset").apply(lambda own: (own < own.max()).sum()) <= 2).all(), (
+        "the last may be cut"
+    )
     halves = longest.groupby(["document", "label"]).size().unstack(fill_value=0)
     whole = halves[halves.sum(axis=1) == 2 * DOCSTRINGS]
     assert len(whole) > 5
@@ -90,13 +92,13 @@ def test_a_snippet_of_two_docstrings_is_one_text(packages: None) -> None:
 
 def test_a_bound_on_shared_ngrams_keeps_the_members_and_drops_what_exceeds_it(table: pd.DataFrame) -> None:
     bound = ENTRY | {"split": "split", "max_overlap": {"ngram": 3, "share": 0.2}}
-    kept = build("split-ngram_3_0.2", bound, [])
+    bounded = build("split-ngram_3_0.2", bound, [])
     members = table[table["label"] == 1]
-    assert set(members["text_id"]) == set(kept["text_id"][kept["label"] == 1])
+    assert set(members["text_id"]) == set(bounded["text_id"][bounded["label"] == 1])
     stream = ngrams_of_all(members["text"][members["length"] == 16], 3)
     near = table[(table["label"] == 0) & table["text"].map(lambda text: overlap(text, stream, 3) > 0.2)]
     assert len(near) > 5
     snippets = {id.replace("-004-", "-016-") for id in near["text_id"]}
-    dropped = set(table["text_id"]) - set(kept["text_id"])
+    dropped = set(table["text_id"]) - set(bounded["text_id"])
     assert {id.replace("-004-", "-016-") for id in dropped} == snippets
     assert len(dropped) == 2 * len(snippets), "a snippet leaves with all its lengths"

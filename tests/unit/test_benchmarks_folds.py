@@ -16,10 +16,10 @@ def text(number: int, label: int | None, **more: object) -> Text:
 
 def counts(texts: list[Text], folds: list[int], *keys: str) -> dict[tuple[object, ...], list[int]]:
     """Texts of each fold, by the given fields."""
-    found: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0] * 5)
-    for one, fold in zip(texts, folds, strict=True):
-        found[tuple(getattr(one, key) for key in keys)][fold] += 1
-    return found
+    numbers: dict[tuple[object, ...], list[int]] = defaultdict(lambda: [0] * 5)
+    for item, fold in zip(texts, folds, strict=True):
+        numbers[tuple(getattr(item, key) for key in keys)][fold] += 1
+    return numbers
 
 
 def test_texts_without_documents_are_stratified_by_label_subset_and_length() -> None:
@@ -39,7 +39,7 @@ def test_folds_depend_on_seed_and_ids_and_not_on_the_order_of_the_texts() -> Non
     texts = [text(i, i % 2, document=f"d{i % 30}") for i in range(300)]
     shuffled = random.Random(1).sample(texts, len(texts))
     first, again, other = (
-        dict(zip([one.text_id for one in order], assign_folds(order, seed=seed).numbers, strict=True))
+        dict(zip([item.text_id for item in order], assign_folds(order, seed=seed).numbers, strict=True))
         for order, seed in ((texts, 1), (shuffled, 1), (texts, 2))
     )
     assert first == again != other
@@ -58,8 +58,8 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, 
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "document"
     where = defaultdict(set)
-    for one, fold in zip(texts, folds.numbers, strict=True):
-        where[getattr(one, whole)].add(fold)
+    for item, fold in zip(texts, folds.numbers, strict=True):
+        where[getattr(item, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
     assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
 
@@ -97,8 +97,10 @@ def test_a_class_of_few_documents_means_blocks_in_the_order_of_the_document() ->
 
 def test_overlapping_spans_share_a_fold() -> None:
     """Lengths 30 and 50 do not nest: texts that share words must be found by their spans."""
-    spans = [(at, at + 30) for at in range(0, 900, 30)] + [(at, at + 50) for at in range(1000, 1900, 50)]
-    spans += [(at, at + 10) for at in range(1005, 1900, 100)]
+    spans = [(start, start + 30) for start in range(0, 900, 30)] + [
+        (start, start + 50) for start in range(1000, 1900, 50)
+    ]
+    spans += [(start, start + 10) for start in range(1005, 1900, 100)]
     random.Random(3).shuffle(spans)
     texts = [text(i, 0, document="one", span=span) for i, span in enumerate(spans)]
     folds = assign_folds(texts, seed=1).numbers
@@ -112,9 +114,9 @@ def test_overlapping_spans_share_a_fold() -> None:
 def test_without_spans_a_text_shares_the_fold_of_the_longer_ones_that_contain_it() -> None:
     words = [f"w{i}" for i in range(448)]
     texts = [
-        Text(f"{length}-{at}", " ".join(words[at : at + length]), 1, length=length, document="one")
+        Text(f"{length}-{start}", " ".join(words[start : start + length]), 1, length=length, document="one")
         for length in (16, 32, 64)
-        for at in range(0, 448, length)
+        for start in range(0, 448, length)
     ]
     folds = assign_folds(texts, seed=1)
     assert folds.unit == "block"

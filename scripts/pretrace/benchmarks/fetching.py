@@ -123,7 +123,9 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
 
 def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str) -> None:
     """Raise `InputError` if a group of the wanted files is not among these names, or there are no data."""
-    missing = [group for group in files.groups if not any(fnmatch.filter(names, one) for one in group)]
+    missing = [
+        group for group in files.groups if not any(fnmatch.filter(names, pattern) for pattern in group)
+    ]
     if isinstance(entry, DataSet) and set(names) <= {README}:
         _refuse_script(files.hub, commit)
         missing = list(files.groups)
