@@ -35,9 +35,9 @@ TABLE = re.compile(r"^\|.*$", re.MULTILINE)
 
 
 def prose(document: str) -> str:
-    """A document without code; without the table of docs/contributing.md that shows what not to write."""
+    """A document without code; without the table of CONTRIBUTING.md that shows what not to write."""
     text = CODE.sub("", (ROOT / document).read_text(encoding="utf-8"))
-    return TABLE.sub("", text) if document == "docs/contributing.md" else text
+    return TABLE.sub("", text) if document == "CONTRIBUTING.md" else text
 
 
 def complaints(where: str, text: str) -> list[str]:
