@@ -451,7 +451,7 @@ _PLAIN = {
 def _choices_inside(
     choices: list[dict[str, Any]], part: Any, root: dict[str, Any], *, listed: bool
 ) -> list[dict[str, Any]]:
-    """The schemas of what stands under a key or number, each with the description of the whole if it has none."""
+    """The schemas of what a key or number leads to, each with the description of the whole if it has none."""
     if own := [choice["properties"][part] for choice in choices if part in choice.get("properties", {})]:
         return [choice for node in own for choice in _choices(node, root)]
     text = next((choice["description"] for choice in choices if "description" in choice), None)
