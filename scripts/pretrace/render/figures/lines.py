@@ -35,7 +35,7 @@ from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, number_record, of_panels
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
-MOST_LINES = 8  # of methods that are no level lines; more have a facet each
+MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
 SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a point and its tick
 PLACES = ("model", "length", "subset")
 """Values of x other than a parameter."""
