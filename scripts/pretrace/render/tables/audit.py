@@ -44,8 +44,8 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    "Every p compares whole documents. p = 0.01: of 100 documents like the known ones, which the model cannot have "
-    "read, one would score as high. It does not mean that the text was trained on with a probability of 99 %.",
+    "Every p compares whole documents. p = 0.01: one in 100 documents that the model never saw would score this high. "
+    "It does not mean 99 % sure.",
     f"q is p corrected for the number of documents, or of passages (Benjamini and Hochberg). Evidence: q is at most "
     f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "

@@ -1,4 +1,4 @@
-"""A corpus test as a page: every score with its effect and p, what is believed, and what follows."""
+"""A corpus test as a page: every score with its effect and p, what it assumes, and what follows."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -34,7 +34,7 @@ LABELS = {
 """Scores in the order of the rows, after the score that is fixed beforehand."""
 
 CONTROLS = (BLIND, CHARACTERS)
-BELIEFS = {
+ASSUMPTIONS = {
     REFERENCE: "the same, and that the reference model read neither",
     DIFFERENCE: "apart from training, what sets the two apart moves both models alike",
     **dict.fromkeys(CONTROLS, "nothing: a low p says that the two differ in more than training"),
@@ -49,8 +49,8 @@ NOTES = (
     "Effect: mean score of the suspected less that of the held-out units, in standard deviations of the held-out "
     "ones, with a 95 % interval (bootstrap of documents). A unit is a document; where documents hold texts of both "
     "classes, a text.",
-    "p: the share of relabellings with at least that effect, the labels as they are among them; exact where what is "
-    "believed holds. The number of characters is tested in both directions. The difference has no p: its interval "
+    "p: the share of relabellings with at least that effect, the labels as they are among them; exact if the "
+    "assumption holds. The number of characters is tested in both directions. The difference has no p: its interval "
     "counts.",
     f"Smallest effect: this many units find it at p ≤ {LEVEL:g} with a probability of 80 %.",
 )
@@ -77,15 +77,15 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
     for panel in artifact.panels:
         rows = _rows(artifact, results, panel)
         randomised = bool(results.entries[panel.benchmark].get("randomised"))
-        believed = {score: _belief(row, randomised=randomised) for score, row in rows.items()}
+        assumption = {score: _assumption(row, randomised=randomised) for score, row in rows.items()}
         name = panel.name
         shown = []
         for score, row in rows.items():
             label = LABELS.get(score, f"{method_label(score)}, fixed beforehand")
-            shown.append((label, _cells(row, believed[score], bool(panel.size)), score in CONTROLS))
+            shown.append((label, _cells(row, assumption[score], bool(panel.size)), score in CONTROLS))
         blocks += rows_of(f"{name}: {_documents(rows)}", shown, "Score")
-        records += [panel.record | row | {"believed": believed[score]} for score, row in rows.items()]
-        readings.append(f"{name}: {_reading(rows, next(iter(believed.values())))}")
+        records += [panel.record | row | {"assumption": assumption[score]} for score, row in rows.items()]
+        readings.append(f"{name}: {_reading(rows, next(iter(assumption.values())))}")
     unequal = any(record.get("unequal") for record in records)
     student = [STUDENT] if unequal else []
     redrawn = any(panel.size for panel in artifact.panels)
@@ -130,16 +130,16 @@ def _documents(rows: Mapping[str, Record]) -> str:
     return f"{suspected} texts suspected, {held_out} held out, within {documents} documents"
 
 
-def _belief(row: Record, *, randomised: bool) -> str:
+def _assumption(row: Record, *, randomised: bool) -> str:
     """Say what has to hold for a row's p or interval to be about training."""
-    if row["method"] in BELIEFS:
-        return BELIEFS[row["method"]]
+    if row["method"] in ASSUMPTIONS:
+        return ASSUMPTIONS[row["method"]]
     if row["suspected"] + row["held_out"] == row["documents"]:
         return UNEQUAL if row["unequal"] else BETWEEN
     return BY_DESIGN if randomised else WITHIN
 
 
-def _cells(row: Record, believed: str, sized: bool) -> list[tuple[Head, Cell]]:
+def _cells(row: Record, assumption: str, sized: bool) -> list[tuple[Head, Cell]]:
     p = number(row["p"])
     cells: list[tuple[Head, Cell]] = [
         ("suspected", Cell(words=_group(row, "suspected"))),
@@ -147,7 +147,7 @@ def _cells(row: Record, believed: str, sized: bool) -> list[tuple[Head, Cell]]:
         ("effect", Cell(*estimate(row), signed=True) if "value" in row else Cell()),
         ("p", p_cell(p, bold=p is not None and p <= LEVEL)),
         ("smallest effect", Cell(number(row["smallest_effect"]))),
-        ("believed", Cell(words=believed)),
+        ("assumption", Cell(words=assumption)),
     ]
     if sized:
         size, low, high = (number(row.get(key)) for key in ("size", "size_low", "size_high"))
@@ -163,7 +163,7 @@ def _group(row: Record, group: str) -> str | None:
     return str(row[group]) if share is None else f"{100 * share:.0f} % of {row[group]}"
 
 
-def _reading(rows: Mapping[str, Record], believed: str) -> str:
+def _reading(rows: Mapping[str, Record], assumption: str) -> str:
     """Say what follows from the score that was fixed beforehand, the controls and the reference model."""
     name, fixed = next(iter(rows.items()))
     if needed := number(fixed.get("needed")):
@@ -183,15 +183,15 @@ def _reading(rows: Mapping[str, Record], believed: str) -> str:
         least = number(fixed["smallest_effect"])
         missed = "" if least is None else f", and an effect below {least:.2f} would often be missed"
         return f"{effect}. Nothing was found. That does not show that the documents were left out of training{missed}."
-    if believed == BY_DESIGN:
+    if assumption == BY_DESIGN:
         return f"{effect}: evidence of training. The split was drawn at random, so p allows for every other difference."
     if not differing:
-        return f"{effect}, and the controls find no other difference: evidence of training, if what is believed holds."
+        return f"{effect}, and the controls find no other difference: evidence of training, if the assumption holds."
     doubt = f"{effect}, but the two differ in {joined(differing)} as well"
     if DIFFERENCE in rows and (number(rows[DIFFERENCE]["low"]) or 0) > 0:
         more = with_interval(estimate(rows[DIFFERENCE]))
         return (
-            f"{doubt}. The effect on the reference model is smaller by {more}: evidence of training, if what is "
-            "believed of both models holds."
+            f"{doubt}. The effect on the reference model is smaller by {more}: evidence of training, if the assumption "
+            "about both models holds."
         )
     return f"{doubt}: the effect may come from that alone."
