@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pretrace.models.settings import torch_settings
+from pretrace.models.devices import torch_settings
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log

@@ -46,7 +46,7 @@ def written():
 
 def replaced():
     """Words that a model puts in place of the texts' own."""
-    from pretrace.models.settings import torch_settings
+    from pretrace.models.devices import torch_settings
 
     with torch_settings(snakemake.params.threads):
         return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)

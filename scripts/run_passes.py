@@ -32,7 +32,7 @@ def behind_api():
 @contextmanager
 def loaded():
     # here, so that models behind APIs need no torch
-    from pretrace.models.settings import torch_settings
+    from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint
 
     placement = {"device": snakemake.params.device, "gpus": snakemake.resources.gpu}

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from pretrace.models.settings import torch_settings
+from pretrace.models.devices import torch_settings
 
 SCRIPTS = sorted((Path(__file__).parents[2] / "scripts").glob("*.py"))
 

@@ -183,8 +183,14 @@ def _weights_of(path: Path) -> list[str]:
         names = ["model.safetensors"]
     elif (path / _INDEX).is_file():
         names = sorted(set(read_json(path / _INDEX)["weight_map"].values()))
+    elif pickled := sorted(file.name for pattern in _PICKLED for file in path.glob(pattern)):
+        raise InputError(
+            f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs any code that it holds, so it is "
+            "refused. Convert it once where you trust it: load it with transformers and call "
+            "`model.save_pretrained(path)`, which writes safetensors."
+        )
     else:
-        raise InputError(_no_weights(path))
+        raise InputError(f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing")
     for name in names:
         if Path(name).name != name:
             raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
@@ -192,17 +198,6 @@ def _weights_of(path: Path) -> list[str]:
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
         _shapes(path / name)
     return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
-
-
-def _no_weights(path: Path) -> str:
-    pickled = sorted(file.name for pattern in _PICKLED for file in path.glob(pattern))
-    if not pickled:
-        return f"{path} has no model.safetensors (nor {_INDEX}): the weights are missing"
-    return (
-        f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs any code that it holds, so "
-        "it is refused. Convert it once where you trust it: load it with transformers and call "
-        "`model.save_pretrained(path)`, which writes safetensors."
-    )
 
 
 def _shapes(file: Path) -> dict[str, list[int]]:

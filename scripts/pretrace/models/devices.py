@@ -1,10 +1,10 @@
-"""The GPUs that a process computes on: Snakemake counts GPUs, but does not say which a job may have."""
+"""What a process computes with: torch's threads and kernels, and GPUs, which Snakemake counts but does not name."""
 
+import contextlib
 import os
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import torch
@@ -14,6 +14,20 @@ from pretrace.runtime.logs import log
 
 _POLL = 1.0  # seconds between two looks at GPUs that are taken
 _held: dict[int, FileLock] = {}  # GPU -> its lock, which lives as long as the process
+
+
+@contextlib.contextmanager
+def torch_settings(threads: int) -> Iterator[None]:
+    """Have torch use this many threads and deterministic kernels, for equal bytes, then its old settings again."""
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    torch.set_num_threads(threads)
+    torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms imports a compiler for a second
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        torch.set_deterministic_debug_mode(before[1])
 
 
 def hold_gpus(count: int = 1) -> list[int]:
@@ -63,7 +77,7 @@ def _take(locks: Sequence[FileLock], wanted: int, choice: FileLock) -> list[int]
     taken: list[int] = []
     with choice:
         for index, lock in enumerate(locks):
-            with suppress(Timeout):
+            with contextlib.suppress(Timeout):
                 if len(taken) < wanted:
                     lock.acquire(blocking=False)
                     taken.append(index)

@@ -206,7 +206,7 @@ def _reader(
 
         yield EchoScorer(cast("ApiTarget", target), batch_tokens)
         return
-    from pretrace.models.settings import torch_settings
+    from pretrace.models.devices import torch_settings
     from pretrace.passes.engine import Engine
 
     local = cast("Target", target)

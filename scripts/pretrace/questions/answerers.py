@@ -34,7 +34,7 @@ def answerer_of(
             yield ApiAnswerer(client, load_tokenizer(Path(checkpoint_json)) if checkpoint_json else None)
         return
     # here, so that models behind APIs need no torch
-    from pretrace.models.settings import torch_settings
+    from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint
     from pretrace.questions.local import LocalAnswerer
 

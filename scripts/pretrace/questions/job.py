@@ -188,13 +188,18 @@ class _Questions:
 
     def _texts(self, task: Task, progress: Progress) -> Iterator[Row]:
         """Yield one row a passage: the words that were asked for, the model's, and whether they agree."""
+        questions: list[TextQuestion | None]
+        texts = [passage["text"] for passage in task.passages]
         if task.method == "completion":
             agree: Callable[[str, str], bool] = similar
-            units = int(task.parameters["k"])
-            questions, reason = self._continuations(task, units), f"fewer than {2 * units} tokens"
+            units, chat = int(task.parameters["k"]), self.answerer.chat
+            halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
+            questions = [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
+            reason = f"fewer than {2 * units} tokens"
         else:
             agree, units = matches, UNITS
-            questions, reason = self._clozes(task), "no name or noun to mask"
+            clozes, reason = map(mask, texts), "no name or noun to mask"
+            questions = [(self.wording.cloze(cloze), cloze.word) if cloze else None for cloze in clozes]
         prompts = [question[0] for question in questions if question]
         progress(len(questions) - len(prompts))
         replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])
@@ -205,15 +210,6 @@ class _Questions:
             reply, true = next(replies), question[1]
             correct = None if reply.skipped else reply.text is not None and agree(reply.text, true)
             yield task.row(passage, true_answer=true, answer=reply.text, correct=correct, reason=reply.reason)
-
-    def _continuations(self, task: Task, units: int) -> list[TextQuestion | None]:
-        chat, tokenizer = self.answerer.chat, self.answerer.tokenizer
-        halves = [split_units(passage["text"], units, tokenizer) for passage in task.passages]
-        return [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
-
-    def _clozes(self, task: Task) -> list[TextQuestion | None]:
-        clozes = [mask(passage["text"]) for passage in task.passages]
-        return [(self.wording.cloze(cloze), cloze.word) if cloze else None for cloze in clozes]
 
 
 def similar(written: str, true: str) -> bool:

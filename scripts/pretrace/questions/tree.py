@@ -186,7 +186,13 @@ class Reader:
             row[: len(branch.ids)] = branch.ids
         ends = [number * inputs.shape[1] + len(branch.ids) - 1 for number, branch in enumerate(batch)]
         goes_on = any(branch.branches or branch.written for branch in batch)
-        cache = _cache(past, goes_on)
+        cache: Cache | None = None
+        if past is not None:
+            layer = _Remembering if goes_on else PrefixLayer
+            cache = Cache(layers=[layer(keys, values) for keys, values in past])
+        elif goes_on:
+            # Explicit: the default of a sliding-window model drops what the first branches still need to see.
+            cache = DynamicCache()
         read = self.features(
             sent(inputs, self.features.device),
             **({"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}),
@@ -218,11 +224,3 @@ class Reader:
             else:
                 following.append(answer(features))
         return following
-
-
-def _cache(past: Past, goes_on: bool) -> Cache | None:
-    if past is not None:
-        layer = _Remembering if goes_on else PrefixLayer
-        return Cache(layers=[layer(keys, values) for keys, values in past])
-    # Explicit: the default of a sliding-window model drops what the first branches still need to see.
-    return DynamicCache() if goes_on else None

@@ -37,21 +37,16 @@ def choice_of(body: Any) -> dict[str, Any]:
 
 
 class ApiClient:
-    """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever."""
+    """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever.
+
+    `tally` counts answers that were `stored` before and `asked` for, `failed` requests, and the `cost`.
+    """
 
     def __init__(self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float) -> None:
         self.endpoint = endpoint
         self.store = store
         self.budget = int(budget_usd * NANO)
-        self._tally: Counter[str] = Counter()
-
-    def log_tally(self) -> None:
-        """Log how many answers were asked for and stored before, and what they cost."""
-        tally = self._tally
-        log.info(
-            "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated), %.4f US dollars",
-            self.endpoint.name, tally["stored"], tally["asked"], tally["failed"], tally["cost"] / NANO,
-        )  # fmt: skip
+        self.tally: Counter[str] = Counter()
 
     def ask(
         self,
@@ -74,8 +69,8 @@ class ApiClient:
             try:
                 asking.run()
             finally:
-                self._tally += Counter(asked=asking.answered, failed=asking.failed, cost=asking.cost)
-        self._tally["stored"] += len(known)
+                self.tally += Counter(asked=asking.answered, failed=asking.failed, cost=asking.cost)
+        self.tally["stored"] += len(known)
         return [self._read(key, read) for key in keys]
 
     def forget(self, requests: Sequence[ApiRequest]) -> None:
@@ -259,4 +254,8 @@ def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: flo
         try:
             yield client
         finally:
-            client.log_tally()
+            tally = client.tally
+            log.info(
+                "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated), %.4f US "
+                "dollars", name, tally["stored"], tally["asked"], tally["failed"], tally["cost"] / NANO,
+            )  # fmt: skip
