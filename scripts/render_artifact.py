@@ -17,5 +17,4 @@ with job_log(snakemake.log[0]):
     results = Results(**paths, statistics=statistics, entries=snakemake.params.entries)
     artifact = Artifact.model_validate(snakemake.params.artifact)
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
-    if snakemake.params.announced:
-        log.info("the first %s: %s in %s", artifact.kind, artifact.title, files.get("md") or files["svg"])
+    log.info("%s: %s", artifact.title, files.get("md") or files["svg"])

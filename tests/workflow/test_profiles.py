@@ -5,6 +5,7 @@ The schedulers are stand-ins that run a job at once and write down what was aske
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -172,3 +173,17 @@ def test_every_key_of_every_profile_is_explained():
             if re.match(r"[a-z-]+:", line) and not lines[number - 1].startswith("#"):
                 block = "\n".join(lines[:number]).rpartition("\n\n")[2]
                 assert "#" in block, f"{file}:{number + 1}: {line}"
+
+
+def test_the_default_profile_prints_a_line_a_job(unrun):
+    shutil.copy2(PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default")
+    study = ("--config", "study=smoke/smoke.yaml")
+    planned = unrun.run("--dry-run", *study).stdout.splitlines()
+    assert len(planned) < 45
+    shown = unrun.run(*TARGETS, *study).stdout
+    assert re.search("^build_benchmark/smoke~texts: .*120 texts: 60 members", shown, re.M)
+    assert len(re.findall("^build_benchmark|^register_checkpoint", shown, re.M)) == 2
+    (unrun.path / "smoke" / "target" / "model.safetensors").write_bytes(b"{}")
+    failed = unrun.run(*TARGETS, *study, check=False)
+    assert failed.returncode == 1
+    assert re.search("^error: .*model.safetensors", failed.stdout, re.M)

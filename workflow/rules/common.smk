@@ -8,6 +8,7 @@ from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import warnings_since
 from pretrace.studies import Plan, load_study
 from pretrace.studies.compute import api_work, texts_of_apis
 from pretrace.studies.user_files import announcement, check_user_files
@@ -86,7 +87,11 @@ def seal_of_study():
 
 
 def print_conclusion():
-    """Print the conclusion and the path of the report, if this run wrote them."""
+    """Print the conclusion, the number of warnings and the path of the report, if this run wrote them."""
     headline = Path(PLAN.headline)
     if headline.exists() and headline.stat().st_mtime >= STARTED:
-        print(f"{headline.read_text(encoding='utf-8')}pretrace: the report is {PLAN.report}")
+        print(headline.read_text(encoding="utf-8"), end="")
+        folders = ["results/logs", f"results/{STUDY.name}/logs"]
+        if warned := len(warnings_since(STARTED, folders)):
+            print(f"pretrace: {warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
+        print(f"pretrace: the report is {PLAN.report}")

@@ -21,7 +21,6 @@ rule render_table:
         artifact=artifact.resolved,
         reads=artifact.reads,
         entries=artifact.entries,
-        announced=artifact.is_first,
     script:
         "../../scripts/render_artifact.py"
 

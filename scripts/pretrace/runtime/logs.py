@@ -1,24 +1,48 @@
-"""One log a job, and progress that says what, how far and how fast, in the log and on the terminal."""
+"""One log a job, with progress that says what, how far and how fast; on the terminal what a user has to know."""
 
 import logging
+import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, TextIO
 
 from tqdm import tqdm
 
 from pretrace.runtime.errors import InputError, remedy
 
 log = logging.getLogger("pretrace")
+_WARNING = re.compile(r"[-0-9]+ [:,0-9]+ WARNING ")
+
+
+class _Terminal(logging.StreamHandler[TextIO]):
+    """Shows errors, and the last line of a job where there is no terminal: on one, jobs would tear Snakemake's bars."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(sys.stderr)
+        self._name = name
+        self._last: logging.LogRecord | None = None
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if getattr(record, "file_only", False):
+            return
+        if record.levelno >= logging.ERROR:
+            super().emit(record)
+            self._last = None
+        else:
+            self._last = record
+
+    def finish(self) -> None:
+        if self._last is not None and not self.stream.isatty():
+            self.stream.write(f"{self._name}: {self._last.getMessage()}\n")
 
 
 @contextmanager
 def job_log(path: str | Path) -> Iterator[None]:
-    """Send log lines and warnings to `path` and to the terminal; end the job at an error, without a bare traceback.
+    """Send log lines and warnings to `path`; end the job at an error, without a bare traceback.
 
     An `InputError` shows its message alone, a failure of the machine (a full disk) its remedy. Anything else is a
     defect of ours: its traceback goes to the log file and the terminal says where.
@@ -27,9 +51,9 @@ def job_log(path: str | Path) -> Iterator[None]:
     path.parent.mkdir(parents=True, exist_ok=True)
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
     to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    to_terminal = logging.StreamHandler(sys.stderr)
+    # results/STUDY/logs/RULE/...: the rule and what it works on
+    to_terminal = _Terminal(path.with_suffix("").as_posix().rpartition("logs/")[2])
     to_terminal.setFormatter(logging.Formatter("%(message)s"))
-    to_terminal.addFilter(lambda record: not getattr(record, "file_only", False))
     logging.captureWarnings(True)
     loggers = [log, logging.getLogger("py.warnings")]
     for logger in loggers:
@@ -38,6 +62,7 @@ def job_log(path: str | Path) -> Iterator[None]:
         logger.handlers = [to_file, to_terminal] if logger is log else [to_file]
     try:
         yield
+        to_terminal.finish()
     except InputError as error:
         log.error("error: %s", error)
         sys.exit(1)
@@ -51,6 +76,16 @@ def job_log(path: str | Path) -> Iterator[None]:
         sys.exit(1)
     finally:
         to_file.close()
+
+
+def warnings_since(moment: float, folders: Iterable[Path]) -> list[str]:
+    """Return the different warnings in the logs of folders that were written after `moment`, sorted."""
+    logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
+    lines = (
+        line for path in logs if path.stat().st_mtime >= moment
+        for line in path.read_text(encoding="utf-8").splitlines()
+    )  # fmt: skip
+    return sorted({line.split(" WARNING ", 1)[1] for line in lines if _WARNING.match(line)})
 
 
 class Progress:

@@ -192,6 +192,14 @@ class Plan:
         return self._files_of("figure")
 
     @property
+    def first(self) -> list[str]:
+        """The files to look at of the artifacts that are made first."""
+        wanted = {f"tables/{slug}.md" for slug in self.study.first} | {
+            f"figures/{slug}.svg" for slug in self.study.first
+        }
+        return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
+
+    @property
     def report(self) -> str:
         return f"results/{self.study.name}/report.html"
 
