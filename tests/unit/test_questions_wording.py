@@ -126,6 +126,17 @@ def test_the_papers_prompt_is_sent_as_printed():
     assert authors.system == f"{prompt.system}\n\nFormat your answer as '<correct letter>'."
     assert 'from the "T" book by A?' in authors.user
     assert (prompt.written, authors.written) == (0, 1)
+    smallest, printed = (
+        wording.choice(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
+    )
+    assert (
+        smallest.system
+        == printed.system
+        == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
+    )
+    assert (smallest.written, printed.written) == (2, 0)
+    assert 'from the "T" book by A?' in smallest.user
+    assert 'from the "T" by A?' in printed.user
     assert 'from the "T" by A?' in wording.choice("book_llama", "T", "A", list("abcd")).user
     assert wording.completion("We, the people", chat=False).plain == "We, the people"
     assert wording.completion("We, the people", chat=True).user.endswith("\n\nWe, the people")
@@ -143,7 +154,7 @@ def test_the_papers_prompt_is_sent_as_printed():
         ("de_cop", "question", {}, "must map kinds"),
         ("de_cop", "format", {"boks": {}}, "format.boks: there is no question 'boks': did you mean"),
         ("de_cop", "format", {"book": {"sentence": "So."}}, "must have the keys sentence and written"),
-        ("de_cop", "format", {"book": {"sentence": "So.", "written": 0}}, "must be a whole number from 1"),
+        ("de_cop", "format", {"book": {"sentence": "So.", "written": -1}}, "must be a whole number, not -1"),
         ("de_cop", "format", {"book": {"sentence": "{A}", "written": 1}}, "'{A}' is not a placeholder"),
         ("name_cloze", "user", None, "name_cloze.user must be a text"),
     ],

@@ -72,7 +72,7 @@ IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
 Lengths = Some[Unique[Count]]
-Wording = Literal["book", "book_llama", "book_authors", "paper", "speech"]
+Wording = Literal["book", "book_llama", "book_authors", "book_authors_7b", "book_printed", "paper", "speech"]
 
 
 class BenchmarkEntry(Keys):
@@ -100,8 +100,8 @@ class BenchmarkEntry(Keys):
     """Your own file or folder, relative to this file."""
     question: Maybe[Wording] = None
     """Makes the texts passages of documents that questions are asked about, with this wording in
-    `prompts/de_cop.yaml`. `book_authors` uses the format sentence of the authors' code and reads the letter at the
-    second token."""
+    `prompts/de_cop.yaml`. `book_authors` and `book_authors_7b` use the format sentence of the authors' code
+    and read the letter at the second or third token; `book_printed` has the sentence that the paper prints."""
     views: Some[dict[Annotated[str, Field(pattern=IMPORTED_VIEW)], Some[str]]] = {}
     """Views in files of your own, as `{paraphrase: paraphrases.jsonl}`. The columns are `id` (of the text), `text`
     and optionally `variant` (0, 1, ...). Relative to this file."""

@@ -84,8 +84,8 @@ def _formats(path: Path, given: Any, questions: Mapping[str, str]) -> dict[str, 
             raise InputError(f"{where}: there is no question '{kind}': {nearest(str(kind), questions)}")
         if not isinstance(own, dict) or set(own) != {"sentence", "written"}:
             raise InputError(f"{where} must have the keys sentence and written.")
-        if type(own["written"]) is not int or own["written"] < 1:
-            raise InputError(f"{where}.written must be a whole number from 1, not {own['written']!r}.")
+        if type(own["written"]) is not int or own["written"] < 0:
+            raise InputError(f"{where}.written must be a whole number, not {own['written']!r}.")
         formats[kind] = (_check(f"{where}.sentence", own["sentence"], set(), needed=set()), own["written"])
     return formats
 

@@ -230,7 +230,8 @@ def _metric_facet(
     artifact: Artifact, title: str, x_label: str, rows: Sequence[Any], ticks: Mapping[float, str]
 ) -> Facet:
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
-    y_label = f"{metric_label(artifact.metric)}, with 95 % interval"
+    label = metric_label(artifact.metric)
+    y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
     return Facet(title, x_label, y_label, frame, ticks, chance_of(artifact.metric))
 
 
