@@ -1,7 +1,7 @@
 """Read YAML and check its keys; every complaint names the file, the key and what would be right."""
 
-import errno
 import ast
+import errno
 import inspect
 import sys
 from collections.abc import Callable, Mapping
