@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace.corpora import readers  # noqa: F401  (each registers itself)
-from pretrace.corpora.stream import write_documents
+from pretrace.corpora.sources import write_documents
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -24,6 +25,7 @@ from pretrace import benchmarks
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check
 from pretrace.corpora.readers.local import LocalCorpus, local
+from pretrace.views.stored import imported_view
 
 SECONDS = 20
 """A file of a few rows that takes longer hangs."""
@@ -200,6 +202,22 @@ def test_changed_files_of_an_audit_are_refused_or_read_whole(tmp_path, name, see
                 path.write_bytes(WRITERS[name](changed(rows, draw), draw))
             if not read(paths[0], metrics=False, known=paths[1]):
                 refuses(lambda: check_audit(*paths))
+
+
+@SEEDS
+@pytest.mark.parametrize("name", ["t.jsonl", "t.csv"])
+def test_a_changed_file_of_a_view_is_refused_or_read_whole(tmp_path, name, seeds):
+    texts = pd.DataFrame({"text_id": [row["id"] for row in good_rows()]})
+    rows = [
+        {"id": row["id"], "text": f"{row['input']} {variant}", "variant": variant}
+        for row in good_rows() for variant in range(2)
+    ]  # fmt: skip
+    for seed in seeds:
+        with limited(seed) as draw:
+            path = written(tmp_path, name, rows, draw)
+            tables: list[pd.DataFrame] = []
+            refused = refuses(lambda: tables.append(imported_view("paraphrase", texts, path)))  # noqa: B023
+            assert name in refused or len(tables[0]) == texts_in(path)
 
 
 @SEEDS

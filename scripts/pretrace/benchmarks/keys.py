@@ -172,22 +172,22 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
                 f"{path} exists, and a key is drawn once: a second draw would make the first one worthless. Name "
                 "another folder with --out."
             )
-    content = "".join(json.dumps(row) + "\n" for document in drawn for row in _key_rows(document))
-    digest = hashlib.sha256(content.encode()).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_new(key, content, 0o600)
-    _write_new(publish, _to_publish(drawn, places, digest), 0o644)
-    return digest
-
-
-def _key_rows(document: Drawn) -> Iterable[Row]:
-    for number, text in enumerate(document.texts):
-        yield {
+    rows_of_key = [
+        {
             "id": f"{document.name}-{number + 1:03d}",
             "text": text,
             "label": int(number == document.published),
             "document": document.name,
         }
+        for document in drawn
+        for number, text in enumerate(document.texts)
+    ]
+    content = "".join(json.dumps(row) + "\n" for row in rows_of_key)
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_new(key, content, 0o600)
+    _write_new(publish, _to_publish(drawn, places, digest), 0o644)
+    return digest
 
 
 def _to_publish(drawn: Sequence[Drawn], places: Iterable[str], digest: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pretrace.corpora.stream import by_size
+from pretrace.corpora.sources import by_size
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import open_parquet, read_table, write_parquet
 from pretrace.runtime.logs import Progress

