@@ -15,6 +15,7 @@ from matplotlib.patches import Rectangle
 from pretrace.methods import METHODS
 from pretrace.questions.known import is_control
 from pretrace.render.catalogue import RENDERERS, register
+from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
 from pretrace.render.names import METHOD_LABELS
@@ -117,6 +118,36 @@ def test_lines_differ_in_colour_or_dashes_a_method_keeps_its_own_and_controls_ar
     assert styles["words"].dashes != styles["blind"].dashes
 
 
+def test_methods_that_are_shown_together_have_colours_of_their_own():
+    shown = [
+        "loss",
+        "ref",
+        "lowercase",
+        "zlib",
+        "neighbor",
+        "min_k",
+        "surp",
+        "gap_k",
+        "max_renyi",
+        "dc_pdd",
+        "wbc",
+    ]
+    assert len({style.color for style in line_styles(shown).values()}) == len(shown)
+
+
+def test_a_point_stands_over_its_tick_no_further_than_a_tenth_of_the_way():
+    points = pd.DataFrame({"x": [1.0, 2.0, 4.0], "value": 0.5, "low": 0.4, "high": 0.6})
+    series = [f"method {number}" for number in range(8)]
+    frame = pd.concat([points.assign(series=name) for name in series])
+    facet = lines.Facet("title", "x", "y", frame)
+    figure = lines.draw_lines([facet], line_styles(series), {name: name for name in series})
+    drawn = [line.get_xdata() for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
+    assert len(drawn) == 8
+    assert np.abs(np.array(drawn) - points["x"].to_numpy()).max() <= 0.1 + 1e-9, (
+        "a tenth of the least distance"
+    )
+
+
 def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z():
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
@@ -186,6 +217,18 @@ def test_the_headline_names_what_exceeds_chance_the_controls_and_the_placebos(tm
     clear = made_up.SEPARATION | {"min_k_pp": 2.5, "blind": 0.05}
     reading = made_up.draw(HEADLINE, made_up.make_study(tmp_path, separation=clear)).reading
     assert "In 1 of 1 tests a method found training that no control explains" in reading
+
+
+def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(results: Results):
+    panels = [made_up.PANEL | {"label": "new against old"}, made_up.OTHER_PANEL]
+    axes = made_up.draw(
+        HEADLINE | {"panels": panels, "methods": ["loss", "recall", "blind"]}, results
+    ).figure.axes
+    assert [[label.get_text() for label in axis.get_yticklabels()] for axis in axes] == [
+        ["Loss", "Blind"]
+    ] * 2
+    titles = [axis.get_title(loc="left") for axis in axes]
+    assert titles == ["(a) new against old", "(b) other_speeches, 64 words, tiny-135m"]
 
 
 def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):

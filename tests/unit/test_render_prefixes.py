@@ -14,6 +14,7 @@ from sklearn.metrics import roc_auc_score
 from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
+from pretrace.render.figures import lines
 from pretrace.render.figures.lines import place_facet
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
@@ -181,6 +182,14 @@ def test_audit_of_null_models_shows_permutation_tests(results: Results, tmp_path
 def test_what_cannot_be_drawn_is_an_error(renderer: str, given, said: str, results: Results):
     with pytest.raises(InputError, match=said):
         draw(renderer, results, **given)
+
+
+def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: Results, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINES", 1)
+    drawing = draw("method_lines", results)
+    named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
+    assert named == ["Loss", "ReCall", "Con-ReCall", "Blind (no model)"]
+    assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 
 
 @pytest.mark.parametrize(

@@ -135,6 +135,12 @@ def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, t
     assert "Bold is" not in " ".join(table(results, methods=["dc_pdd"]).notes)
 
 
+def test_averages_are_explained_where_there_are_any(results: Results):
+    for panels, is_average in (([made_up.PANEL], False), (BOTH, True)):
+        shown = table(results, panels=panels, options={"average": "panel"})
+        assert any(note.startswith("Average:") for note in shown.notes) == is_average
+
+
 def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results: Results, tmp_path: Path):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return frame[(frame["metric"] == "auc") | (frame["selection"] != "held_out")]
