@@ -6,18 +6,31 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.evaluate import METRIC_COLUMNS, TEST_COLUMNS
+from pretrace.evaluation.scores import Column, scores_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
 
-def test_unlabelled_texts_enter_no_metric():
-    label = np.where(np.arange(200) < 40, np.nan, LABEL)
-    values = noise(200)
-    values[:40] = 1000.0
-    benchmark = texts(label)
-    row = only(run({("plain", ""): values}, benchmark)[0], selection="default", metric="auc")
-    assert row["value"] == pytest.approx(auc(values[40:], LABEL[40:]))
-    assert (row["n_members"], row["n_nonmembers"]) == (80, 80)
+@pytest.mark.parametrize("rows", [37, 400, 10_000])
+def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
+    benchmark = texts(np.where(np.arange(200) == 5, np.nan, LABEL))
+    some = np.where(np.arange(200) < 9, np.nan, noise(200))
+    blocks = [
+        scores(
+            benchmark, {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): some}
+        ),
+        scores(benchmark, {("plain", ""): noise(200, seed=9)}, view="delete-10"),
+        scores(benchmark, {("other", ""): noise(200, seed=8)}, draw=1),
+    ]
+    table = pd.concat(blocks, ignore_index=True).sample(frac=1, random_state=0)
+    parts = [table[start : start + rows] for start in range(0, len(table), rows)]
+    units, columns = scores_of(parts, benchmark)["text"]
+    keys = list(Column._fields)
+    wide = table.assign(draw=table["draw"].fillna(-1)).pivot(index="id", columns=keys, values="score")
+    assert set(columns) == set(map(Column._make, wide.columns))
+    for column, values in columns.items():
+        np.testing.assert_array_equal(values, wide[tuple(column)].reindex(units["id"]))
+    assert benchmark["text_id"][5] not in set(units["id"])
 
 
 @pytest.mark.parametrize("label", [np.ones(20), np.zeros(20), np.full(20, np.nan)])

@@ -4,37 +4,77 @@ import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+from sklearn.metrics import roc_auc_score, roc_curve
 
 from pretrace.evaluation import selection
-from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.scores import EvaluationSet
 from pretrace.questions import known
 
 
-def test_every_setting_has_a_grid_row_with_an_interval():
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
-    metrics, _ = run(columns)
-    grid = metrics[metrics["selection"] == "grid"]
-    assert sorted(grid.groupby(["method", "setting"]).size().items()) == [
-        (("plain", ""), 7), (("tuned", "k=1"), 7), (("tuned", "k=2"), 7), (("tuned", "k=3"), 7),
-    ]  # fmt: skip
-    assert metrics[["low", "high"]].notna().all(axis=None)
-    row = only(grid, method="tuned", setting="k=3", metric="auc")
-    assert row["value"] == pytest.approx(auc(noise(200, seed=3), LABEL))
-    assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
+def value_of(metric, values, label):
+    """By scikit-learn; NaN where a class is missing."""
+    if len(set(label)) < 2:
+        return np.nan
+    if metric == "auc":
+        return roc_auc_score(label, values)
+    false, true, _ = roc_curve(label, values, drop_intermediate=False)
+    level = level_of(metric) / 100
+    return true[(false < level) if metric.endswith("_strict") else (false <= level)].max(initial=0.0)
 
 
-def edge_marks(tried, best):
-    """Whether best on test and held out are marked where `best` of the values of k that were tried tells all."""
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0) for k in tried}
-    metrics, _ = run(columns)
-    of = metrics[metrics["metric"] == "auc"].set_index("selection")
-    marked = {
-        name: "at_grid_edge" in of.loc[name, "marks"] for name in ("default", "best_on_test", "held_out")
+def chosen_by_hand(metric, columns, label, fold):
+    """(setting, value) of each selection among the settings of one method, its default first."""
+    rows = np.isfinite(next(iter(columns.values()))) & np.isfinite(label)
+    inside = [rows & (fold == number) for number in range(5)]
+
+    def best(where):
+        found = {
+            setting: value_of(metric, values[where], label[where]) for setting, values in columns.items()
+        }
+        return max(found, key=lambda setting: np.nan_to_num(found[setting], nan=-1.0))
+
+    folds = [best(rows & ~own) for own in inside]
+    values = [
+        value_of(metric, columns[of_fold][own], label[own])
+        for of_fold, own in zip(folds, inside, strict=True)
+    ]
+    pairs = [(label[own] == 1).sum() * (label[own] == 0).sum() for own in inside]
+    default, on_test = next(iter(columns)), best(rows)
+    numbers = {
+        name: (setting, value_of(metric, columns[setting][rows], label[rows]))
+        for name, setting in (("default", default), ("best_on_test", on_test))
     }
-    assert not marked.pop("default")
-    assert not of.loc["grid", "marks"].str.contains("edge").any()
-    return list(marked.values())
+    held_out = np.average(np.nan_to_num(values), weights=pairs)
+    return numbers | {"held_out": ("|".join(folds) if default else "", held_out)}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_selection_is_that_of_scikit_learn_by_hand(seed):
+    """Ties, texts without a label or a score, a fold that lacks a class, and settings that rank folds differently."""
+    rng = np.random.default_rng(seed)
+    label = np.where(rng.random(200) < 0.1, np.nan, LABEL)
+    fold = np.where(label == 1, rng.integers(0, 5, 200), rng.integers(0, 5 - seed % 2, 200))
+    shift = 10.0 * fold * (seed > 1)  # a scale of its own in each fold, which nothing may pool
+    gains = rng.normal(size=(6, 5))
+    tuned = {k: np.round(rng.normal(size=200) + shift + gains[k, fold] * LABEL, 1) for k in range(1, 6)}
+    plain = np.where(rng.random(200) < 0.1, np.nan, rng.normal(size=200))
+    settings = {("tuned", f"k={k}"): tuned[k] for k in (3, 1, 2, 5, 4)} | {("plain", ""): plain}
+    metrics, _ = run(settings, texts(label, fold=fold))
+    grid = metrics[metrics["selection"] == "grid"].set_index(["setting", "metric"])
+    assert len(grid) == 6 * len(METRICS)
+    assert metrics[["low", "high"]].notna().all(axis=None)
+    by_method = {"tuned": {f"k={k}": tuned[k] for k in (2, 1, 3, 4, 5)}, "plain": {"": plain}}
+    for method, columns in by_method.items():
+        for metric in METRICS:
+            for setting, values in columns.items():
+                rows = np.isfinite(values) & np.isfinite(label)
+                row = grid.loc[(setting, metric)]
+                assert row["value"] == pytest.approx(value_of(metric, values[rows], label[rows]))
+                assert row["n_members"] == (label[rows] == 1).sum()
+            for name, (setting, value) in chosen_by_hand(metric, columns, label, fold).items():
+                row = only(metrics, method=method, selection=name, metric=metric)
+                assert (row["setting"], row["value"]) == (setting, pytest.approx(value))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +88,12 @@ def edge_marks(tried, best):
     ],
 )
 def test_a_choice_at_an_edge_that_a_wider_grid_could_pass_is_marked(tried, best, marked):
-    assert edge_marks(tried, best) == [marked, marked]
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) + (9.0 * LABEL if k == best else 0) for k in tried}
+    rows = (
+        run(columns)[0].query("metric == 'auc'").set_index("selection")["marks"].str.contains("at_grid_edge")
+    )
+    assert rows[["best_on_test", "held_out"]].tolist() == [marked, marked]
+    assert not rows[["default", "grid"]].any()
 
 
 @pytest.mark.parametrize(("first", "rest", "chosen"), [(3, 1, "33311"), (1, 3, "11133")])
@@ -57,7 +102,7 @@ def test_held_out_is_marked_where_more_than_half_of_the_folds_choose_an_edge(fir
     benchmark = texts(LABEL)
     first_folds = (benchmark["fold"] < 3).to_numpy()
     signal = {rest: 2.0 * first_folds, first: 4.0 * ~first_folds, 9: 0.0}
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) + of * LABEL for k, of in signal.items()}
+    columns = {("tuned", f"k={k}"): noise(200, seed=k) + gain * LABEL for k, gain in signal.items()}
     row = only(run(columns, benchmark)[0], selection="held_out", metric="auc")
     assert row["setting"] == "|".join(f"k={k}" for k in chosen)
     assert ("at_grid_edge" in row["marks"]) == (chosen.count("1") > 2)
@@ -71,7 +116,7 @@ def test_limits_of_ranges_are_no_edges():
         ("recall", "shots", 10): False, ("con_recall", "gamma", 0.1): False,
         ("con_recall", "gamma", 1.0): False, ("dc_pdd", "a", 0.001): False, ("completion", "k", 50): False,
     }  # fmt: skip
-    assert {at: known.is_limit(*at) for at in limits} == limits
+    assert {value: known.is_limit(*value) for value in limits} == limits
 
 
 def test_default_is_the_methods_or_the_first_that_the_run_has():
@@ -84,23 +129,12 @@ def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_line
     """A sweep over a subset, as of shots: the best number of all, on a quarter of the texts."""
     perfect = np.where(np.arange(len(LABEL)) % 8 < 2, LABEL * 10.0, np.nan)
     values = {2: noise(200), 3: perfect, 4: noise(200, seed=4)}
-    metrics, _ = run({("tuned", f"k={k}"): of for k, of in values.items()})
+    metrics, _ = run({("tuned", f"k={k}"): own for k, own in values.items()})
     assert only(metrics, selection="grid", setting="k=3", metric="auc")["value"] == 1
-    for selected in ("default", "best_on_test", "held_out"):
-        row = only(metrics, selection=selected, metric="auc")
-        assert (row["n_members"], row["n_nonmembers"]) == (100, 100)
-        assert "k=3" not in row["setting"]
+    chosen = metrics[metrics["selection"] != "grid"]
+    assert not chosen["setting"].str.contains("k=3").any()
+    assert set(chosen["n_members"]) == set(chosen["n_nonmembers"]) == {100}
     assert "tuned: 1 of 3 settings are not candidates" in log_lines.text
-
-
-def test_best_on_test_is_best_for_each_metric():
-    metrics, _ = run({("tuned", f"k={k}"): noise(200, seed=k) + 0.2 * LABEL for k in range(1, 9)})
-    for metric in METRICS:
-        of_metric = metrics[metrics["metric"] == metric]
-        grid = of_metric[of_metric["selection"] == "grid"].set_index("setting")["value"]
-        best = only(of_metric, selection="best_on_test")
-        assert best["value"] == grid.max() == grid[best["setting"]]
-    assert metrics.loc[metrics["selection"] == "best_on_test", "setting"].nunique() > 1
 
 
 def test_a_variant_off_the_grid_chooses_for_itself_and_enters_no_test():
@@ -124,93 +158,35 @@ def test_values_beyond_the_methods_own_grid_are_never_chosen():
     assert only(run(beyond)[0], selection="default", metric="auc")["setting"] == "k=-1"
 
 
-def test_held_out_is_chosen_on_other_folds_and_measured_inside_each():
-    fold = np.arange(200) * 7 % 5
-    columns = {("tuned", f"k={k}"): noise(200, seed=k) + 0.3 * LABEL for k in range(1, 7)}
-    benchmark = texts(LABEL, fold=fold)
-    metrics, _ = run(columns, benchmark)
-    held_out = only(metrics, selection="held_out", metric="auc")
-    chosen, numerator, weight = [], 0.0, 0
-    for one in range(5):
-        inside = fold == one
-        by_setting = {setting: auc(v[~inside], LABEL[~inside]) for (_, setting), v in columns.items()}
-        chosen.append(max(by_setting, key=by_setting.__getitem__))
-        pairs = (LABEL[inside] == 1).sum() * (LABEL[inside] == 0).sum()
-        numerator += pairs * auc(columns["tuned", chosen[-1]][inside], LABEL[inside])
-        weight += pairs
-    assert held_out["setting"] == "|".join(chosen)
-    assert held_out["value"] == pytest.approx(numerator / weight)
-
-
-def test_held_out_rates_are_chosen_by_that_rate():
-    """k=1 has the better AUC, k=2 the better TPR at low FPR, by much in every fold."""
-    broad = noise(1000) + (np.arange(1000) % 2)
-    narrow = noise(1000, seed=1) + 8.0 * (np.arange(1000) % 10 == 1)
-    benchmark = texts(np.arange(1000) % 2, fold=np.arange(1000) % 50 // 10)
-    metrics, _ = run({("tuned", "k=1"): broad, ("tuned", "k=2"): narrow}, benchmark)
-    chosen = metrics[metrics["selection"] == "held_out"].set_index("metric")["setting"]
-    assert chosen["auc"] == "|".join(["k=1"] * 5)
-    assert chosen["tpr_at_1_fpr"] == chosen["tpr_at_1_fpr_strict"] == "|".join(["k=2"] * 5)
-
-
-def test_held_out_never_pools_scores_of_different_folds():
-    """Each fold has a perfect scale of its own: non-members of one outscore members of the one before."""
-    fold = np.arange(200) % 10 // 2
-    shifted = LABEL + 10.0 * fold
-    benchmark = texts(LABEL, fold=fold)
-    metrics, tests = run({("plain", ""): shifted, ("tuned", "k=1"): shifted}, benchmark)
-    assert only(metrics, method="plain", selection="default", metric="auc")["value"] < 0.65
-    for method in ("plain", "tuned"):
-        row = only(metrics, method=method, selection="held_out", metric="auc")
-        assert (row["value"], row["low"], row["high"]) == (1, 1, 1)
-    row = only(tests, method="tuned", baseline="plain", selection="held_out", metric="auc")
-    assert (row["difference"], row["low"], row["high"], row["p"]) == (0, 0, 0, 1)
-
-
 def leaked_auc(seed):
     """Settings of noise, but each fold has one that is perfect there: only a peek at the fold finds it."""
     fold = np.arange(200) % 10 // 2
     rng = np.random.default_rng(seed)
     columns = {("tuned", f"k={k}"): rng.normal(size=200) for k in range(1, 6)}
-    for one, values in enumerate(columns.values()):
-        values[fold == one] = LABEL[fold == one] * 8.0 + rng.normal(size=(fold == one).sum()) - 4
-    benchmark = texts(LABEL, fold=fold)
-    metrics, _ = run(columns, benchmark, resamples=10)
+    for number, values in enumerate(columns.values()):
+        inside = fold == number
+        values[inside] = LABEL[inside] * 8.0 + rng.normal(size=inside.sum()) - 4
+    metrics, _ = run(columns, texts(LABEL, fold=fold), resamples=10)
     return only(metrics, selection="held_out", metric="auc")["value"]
 
 
-def profits_from_leaks():
-    return np.mean([leaked_auc(seed) for seed in range(8)]) > 0.6
-
-
 def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
-    assert not profits_from_leaks()
+    def profits():
+        return np.mean([leaked_auc(seed) for seed in range(8)]) > 0.6
+
+    assert not profits()
     leaky = lambda units: (units.fold[:, None] == np.array(units.folds)).astype(float)  # noqa: E731
     monkeypatch.setattr(selection, "training_weights", leaky)
-    assert profits_from_leaks()
-
-
-def test_a_fold_without_a_class_has_no_weight():
-    fold = np.where(LABEL == 1, np.arange(200) % 10 // 2, np.arange(200) % 8 // 2)  # no non-member in fold 4
-    values = noise(200) + LABEL
-    benchmark = texts(LABEL, fold=fold)
-    row = only(run({("plain", ""): values}, benchmark)[0], selection="held_out", metric="auc")
-    sizes = [((LABEL == 1) & (fold == f), (LABEL == 0) & (fold == f)) for f in range(4)]
-    weights = [m.sum() * n.sum() for m, n in sizes]
-    inside = [auc(values[fold == f], LABEL[fold == f]) for f in range(4)]
-    assert row["value"] == pytest.approx(np.average(inside, weights=weights))
-    assert row["n_members"] == sum(m.sum() for m, _ in sizes)
-    assert row["setting"] == ""
+    assert profits()
 
 
 def test_ties_between_settings_go_to_the_default():
-    same = noise(200)
-    metrics, _ = run({("tuned", f"k={k}"): same for k in (1, 2, 3)})
+    metrics, _ = run({("tuned", f"k={k}"): noise(200) for k in (1, 2, 3)})
     assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
     assert set(metrics.loc[metrics["selection"] == "held_out", "setting"]) == {"k=2|k=2|k=2|k=2|k=2"}
 
 
-def test_where_nothing_can_be_chosen_the_default_stands_and_is_logged(log_lines):
+def test_where_nothing_can_be_chosen_the_default_is_taken_and_logged(log_lines):
     columns = {("tuned", "k=1"): LABEL * 1.0, ("tuned", "k=2"): noise(200)}
     metrics, _ = run(columns, texts(LABEL, fold=np.zeros(200)))
     assert only(metrics, selection="held_out", metric="auc")["setting"] == "k=2"
@@ -219,23 +195,22 @@ def test_where_nothing_can_be_chosen_the_default_stands_and_is_logged(log_lines)
 
 def test_shots_are_chosen_on_the_other_folds_for_each_draw():
     """Three shots tell most in the first draw and seven in the second; a draw's texts are its own set."""
-    benchmark = texts(LABEL)
-    ids = benchmark["text_id"]
-    best = {0: 3, 1: 7}
+    benchmark, best = texts(LABEL), {0: 3, 1: 7}
     values = {
         (draw, shots): noise(200, seed=10 * draw + shots) + (1.5 if shots == best[draw] else 0.2) * LABEL
         for draw in best for shots in (1, 3, 7)
     }  # fmt: skip
-    table = pd.concat([
-        scores(benchmark, {("recall", f"shots={shots}"): of}, draw=draw) for (draw, shots), of in values.items()
-    ])  # fmt: skip
-    sets = [EvaluationSet("without_prefixes", draw, frozenset(ids[20 * (draw + 1) :])) for draw in best]
+    table = pd.concat(
+        scores(benchmark, {("recall", f"shots={shots}"): own}, draw=draw)
+        for (draw, shots), own in values.items()
+    )
+    left = {draw: np.arange(200) >= 20 * (draw + 1) for draw in best}
+    sets = [EvaluationSet("without_prefixes", draw, set(benchmark["text_id"][left[draw]])) for draw in best]
     metrics, _ = run(table, benchmark, settings=known, evaluation_sets=sets)
     for draw, shots in best.items():
         row = only(metrics, method="recall", selection="held_out", metric="auc", draw=draw)
         assert row["setting"] == "|".join([f"shots={shots}"] * 5)
-        left = np.arange(200) >= 20 * (draw + 1)
-        folds = [left & (benchmark["fold"] == fold) for fold in range(5)]
+        folds = [left[draw] & (benchmark["fold"] == fold) for fold in range(5)]
         inside = [auc(values[draw, shots][fold], LABEL[fold]) for fold in folds]
         pairs = [LABEL[fold].sum() * (1 - LABEL[fold]).sum() for fold in folds]
         assert row["value"] == pytest.approx(np.average(inside, weights=pairs))
