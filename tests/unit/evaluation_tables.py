@@ -35,12 +35,12 @@ SETTINGS = SimpleNamespace(
 
 def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
     label = np.asarray(label, dtype=float)
-    ids = [f"{subset}{length}-{at:05d}" for at in range(len(label))]
+    ids = [f"{subset}{length}-{number:05d}" for number in range(len(label))]
     return pd.DataFrame(
         {
             "text_id": ids,
             "text": ids if text is None else text,
-            "label": pd.array([None if np.isnan(one) else int(one) for one in label], dtype="Int64"),
+            "label": pd.array([None if np.isnan(value) else int(value) for value in label], dtype="Int64"),
             "subset": subset,
             "length": pd.array([length] * len(ids), dtype="Int64"),
             "document": "" if document is None else document,

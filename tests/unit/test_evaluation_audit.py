@@ -39,9 +39,9 @@ def made_up(
         for name in ["loss", "zlib", "lowercase", "ref", "recall"][:methods]
     }
     words = [" ".join(rng.choice(WORDS, 30)) for _ in range(count)]
-    names = [f"d{at}" for at in document]
+    names = [f"d{number}" for number in document]
     benchmark = texts(label, fold=document % 5, document=names, length=32, text=words)
-    benchmark["text_id"] = [f"t{at:05d}" for at in range(count)]
+    benchmark["text_id"] = [f"t{number:05d}" for number in range(count)]
     return ScoredBenchmark("texts", scores(benchmark, columns, start_token="none"), benchmark)
 
 
@@ -245,8 +245,8 @@ def test_an_audit_that_does_not_find_what_the_model_surely_read_could_find_nothi
     assert verdict(strong).kind == "none"
     assert verdict(weak).kind == "impossible"
     assert "surely read" in verdict(weak).reasons[0]
-    found = audited(made_up(24, 80, shift=2.5), positive=positive(0.0))
-    assert verdict(found).kind == "evidence", "what was found is not taken back"
+    strong = audited(made_up(24, 80, shift=2.5), positive=positive(0.0))
+    assert verdict(strong).kind == "evidence", "what was found is not taken back"
 
 
 def test_too_few_known_documents_have_no_p_and_say_how_many_are_needed():
@@ -293,16 +293,16 @@ def test_the_power_grows_with_texts_and_false_alarms_stay():
     label = np.repeat(np.arange(80) % 2, 8)
     benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"))
     score = rng.normal(size=(2, 640)) + 0.8 * label
-    asked = {"start_token": "none", "references": []}
-    found = pd.DataFrame(
-        power(ScoredBenchmark("texts", scored.scores.assign(score=score.ravel()), benchmark), asked)
+    conditions = {"start_token": "none", "references": []}
+    rows = pd.DataFrame(
+        power(ScoredBenchmark("texts", scored.scores.assign(score=score.ravel()), benchmark), conditions)
     )
-    share = found[found["method"] == COMBINED].set_index(["label", "texts"])["value"]
+    share = rows[rows["method"] == COMBINED].set_index(["label", "texts"])["value"]
     assert share[1, 8] > share[1, 4] > share[1, 1] > 0.1
     assert share[0].max() <= binom.ppf(0.999, 40, 0.05) / 40
-    assert set(found["n"]) == {40}
-    assert set(found["texts"]) == {1, 2, 3, 4, 6, 8}
-    single = found[found["label"] == 1].groupby("method")["value"].mean()
+    assert set(rows["n"]) == {40}
+    assert set(rows["texts"]) == {1, 2, 3, 4, 6, 8}
+    single = rows[rows["label"] == 1].groupby("method")["value"].mean()
     assert single[COMBINED] > single["loss"]
 
 

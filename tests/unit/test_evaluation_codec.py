@@ -58,8 +58,8 @@ def rows(stored: dict[str, tuple[int, ...]], seen: dict[str, int]) -> list[dict[
         cut = here["text_id"].eq("cut") & (prefix != "")
         return pa.table({"text_id": here["text_id"], "logprobs": values, "truncated": cut})
 
-    of = Passes(IndexOf({"views": views}, read), benchmark, [EvaluationSet()], 100, "tiny on eras")
-    return [row for row in hurt_texts(of) if row["length"] is None]
+    passes = Passes(IndexOf({"views": views}, read), benchmark, [EvaluationSet()], 100, "tiny on eras")
+    return [row for row in hurt_texts(passes) if row["length"] is None]
 
 
 def test_the_first_ten_tokens_and_the_last_one_are_not_compared():
@@ -69,11 +69,11 @@ def test_the_first_ten_tokens_and_the_last_one_are_not_compared():
 
 def test_each_class_is_read_after_its_own_texts_the_fewest_stored_for_both():
     shots: dict[str, int] = {}
-    found = {row["label"]: row for row in rows({"member": (7, 10), "nonmember": (1, 7, 10)}, shots)}
+    shares = {row["label"]: row for row in rows({"member": (7, 10), "nonmember": (1, 7, 10)}, shots)}
     assert shots == {"": 0, "member": 7, "nonmember": 7}
-    assert (found[1]["n"], found[1]["value"]) == (4, 2 / 4), "one is too short, one is cut by the context"
-    assert (found[0]["n"], found[0]["value"]) == (2, 1 / 2)
-    assert {row["shots"] for row in found.values()} == {7}
+    assert (shares[1]["n"], shares[1]["value"]) == (4, 2 / 4), "one is too short, one is cut by the context"
+    assert (shares[0]["n"], shares[0]["value"]) == (2, 1 / 2)
+    assert {row["shots"] for row in shares.values()} == {7}
 
 
 @pytest.mark.parametrize("stored", [{}, {"nonmember": (1, 7)}, {"member": (1,), "nonmember": (7,)}])

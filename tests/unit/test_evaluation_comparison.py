@@ -12,7 +12,8 @@ from pretrace.evaluation.significance import holm
 
 def test_every_method_against_every_other_and_chance():
     columns = {
-        (m, ""): noise(200, seed=at) + at * LABEL / 4 for at, m in enumerate(("plain", "other", "third"))
+        (m, ""): noise(200, seed=number) + number * LABEL / 4
+        for number, m in enumerate(("plain", "other", "third"))
     }
     metrics, tests = run(columns, resamples=300)
     count = tests.groupby(["selection", "test", "metric"]).size().to_dict()
@@ -68,19 +69,19 @@ def test_a_set_of_a_draw_holds_its_texts_and_methods_without_prefix_carry_its_dr
     ]
     metrics, tests = run(table, benchmark, evaluation_sets=sets)
     default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
-    found = {
+    numbers = {
         (row.evaluation_set, row.method, None if pd.isna(row.draw) else row.draw): (row.n_members, row.value)
         for row in default.itertuples()
     }
-    assert {key: n for key, (n, _) in found.items()} == {
+    assert {key: n for key, (n, _) in numbers.items()} == {
         ("all", "plain", None): 100,
         ("without_prefixes", "plain", 0): 95, ("without_prefixes", "other", 0): 95,
         ("without_prefixes", "plain", 1): 90, ("without_prefixes", "other", 1): 90,
     }  # fmt: skip
-    assert found["without_prefixes", "plain", 1][1] == pytest.approx(auc(noise(200)[20:], LABEL[20:]))
+    assert numbers["without_prefixes", "plain", 1][1] == pytest.approx(auc(noise(200)[20:], LABEL[20:]))
     pairs = tests[(tests["baseline"] == "other") & (tests["test"] == "delong")]
-    found = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
-    assert found == {("without_prefixes", 0), ("without_prefixes", 1)}
+    numbers = set(zip(pairs["evaluation_set"], pairs["draw"], strict=True))
+    assert numbers == {("without_prefixes", 0), ("without_prefixes", 1)}
 
 
 def test_views_start_tokens_and_references_keep_apart():

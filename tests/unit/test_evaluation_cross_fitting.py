@@ -29,7 +29,7 @@ def auc_of_blind(seed: int) -> pd.Series:
         words += [" ".join(rng.choice(WORDS, 15, p=weights / weights.sum())) for _ in range(8)]
         labels += rng.permutation([0, 1] * 4).tolist()
     fold = rng.permutation(20)[document] % 5
-    benchmark = texts(labels, fold=fold, document=[f"d{at:02d}" for at in document], text=words)
+    benchmark = texts(labels, fold=fold, document=[f"d{number:02d}" for number in document], text=words)
     scores = blind(LabelledTexts(benchmark["text_id"].tolist(), words, labels, fold.tolist(), "en"))
     columns = {("blind", ""): benchmark["text_id"].map(scores)}
     metrics, _ = run(columns, benchmark, resamples=200, settings=known)

@@ -28,9 +28,9 @@ def table(results: Results, kind: str) -> pd.DataFrame:
 def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Scores of the members and of the non-members."""
     scores = read_parquet(results.metrics[PAIR].with_name("scores.parquet"))
-    of = scores[(scores["method"] == method) & (scores["setting"] == setting)]
-    member = of["id"].str[1:].astype(int) < 8
-    return of.loc[member, "score"].to_numpy(), of.loc[~member, "score"].to_numpy()
+    rows = scores[(scores["method"] == method) & (scores["setting"] == setting)]
+    member = rows["id"].str[1:].astype(int) < 8
+    return rows.loc[member, "score"].to_numpy(), rows.loc[~member, "score"].to_numpy()
 
 
 @pytest.mark.parametrize("digits", [1, 6])
@@ -40,13 +40,13 @@ def test_balanced_accuracy_at_youdens_threshold_is_that_of_binarised_predictions
         label = rng.random(30) < 0.4
         scores = np.round(rng.normal(size=30) + label, digits)
         drawn = rng.multinomial(30, np.ones(30) / 30)
-        of, scored = np.repeat(label, drawn), np.repeat(scores, drawn)
-        if of.all() or not of.any():
+        label_of_drawn, scored = np.repeat(label, drawn), np.repeat(scores, drawn)
+        if label_of_drawn.all() or not label_of_drawn.any():
             continue
-        false, true, thresholds = roc_curve(of, scored, drop_intermediate=False)
-        expected = roc_auc_score(of, scored >= thresholds[np.argmax(true - false)])
-        found = youden_accuracy(scores, label, drawn[:, None].astype(float))
-        assert found.item() == pytest.approx(expected)
+        false, true, thresholds = roc_curve(label_of_drawn, scored, drop_intermediate=False)
+        expected = roc_auc_score(label_of_drawn, scored >= thresholds[np.argmax(true - false)])
+        accuracy = youden_accuracy(scores, label, drawn[:, None].astype(float))
+        assert accuracy.item() == pytest.approx(expected)
 
 
 def test_auc_is_over_documents(results):
@@ -62,9 +62,9 @@ def test_accuracies_are_means_over_documents_of_every_setting(results):
     grid = rows[rows["selection"] == "grid"].set_index(["method", "setting", "metric"])
     for method, setting in (("de_cop", ""), ("de_cop", "calibration=cross_fitted"), ("completion", "k=32"),
                             ("completion", "k=50"), ("name_cloze", ""), ("longest_option", "")):  # fmt: skip
-        for metric, of in zip(ACCURACIES, scores_of(results, method, setting), strict=True):
+        for metric, values in zip(ACCURACIES, scores_of(results, method, setting), strict=True):
             row = grid.loc[(method, setting, metric)]
-            assert row["value"] == pytest.approx(of.mean())
+            assert row["value"] == pytest.approx(values.mean())
             assert row["low"] <= row["value"] <= row["high"]
 
 
@@ -79,7 +79,9 @@ def of_documents(documents: int) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Metrics and tests of two methods on so many documents of one text each."""
     benchmark = texts(np.arange(documents) % 2)
     benchmark["document"] = benchmark["text_id"]
-    columns = {(method, ""): noise(documents, seed=at) for at, method in enumerate(("plain", "other"))}
+    columns = {
+        (method, ""): noise(documents, seed=number) for number, method in enumerate(("plain", "other"))
+    }
     return run(scores(benchmark, columns).assign(unit="document"), benchmark)
 
 

@@ -87,21 +87,21 @@ def test_a_handful_of_surprising_tokens_has_no_mean():
 
 def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
     benchmark = made_up_prefixes.texts()
-    kept = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
-    ids = set(benchmark.loc[kept | benchmark["label"].eq(1), "text_id"])
+    chosen_texts = benchmark["label"].eq(0) & benchmark["text_id"].str.endswith(("1", "3", "5"))
+    ids = set(benchmark.loc[chosen_texts | benchmark["label"].eq(1), "text_id"])
     sets = [EvaluationSet(), EvaluationSet("without_prefixes", 0, ids), EvaluationSet("balanced", 1, ids)]
     manifest = made_up_prefixes.manifest(tmp_path, benchmark)
-    of = Passes(PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras")
-    rows = pd.DataFrame(shifts(of))
+    passes = Passes(PassIndex(manifest, tmp_path / "store"), benchmark, sets, 100, "tiny on eras")
+    rows = pd.DataFrame(shifts(passes))
     assert set(rows["subset"]) == {"", "early", "late"}
     assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, "no shots of the other draw"
-    here = kept.to_numpy(dtype=bool)
+    here = chosen_texts.to_numpy(dtype=bool)
     plain, given = (
         made_up_prefixes.log_likelihood(benchmark, *at)[here] for at in (("", 0), ("nonmember", 5))
     )
     chosen = "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and shots == 5"
     (row,) = rows.query(f"{chosen} and prefix == 'nonmember'").to_dict("records")
-    assert row["n"] == kept.sum()
+    assert row["n"] == chosen_texts.sum()
     assert row["value"] == pytest.approx(signed_wasserstein(given, plain))
     assert row["low"] < row["value"] < row["high"]
 
@@ -116,7 +116,7 @@ def test_a_pass_that_is_stored_twice_is_an_error(tmp_path):
 
 def test_a_mean_over_documents_counts_each_once_and_one_alone_has_no_interval():
     values, groups = np.array([1.0, 1.0, 1.0, 0.0]), np.array(["a", "a", "a", "b"])
-    found = mean_of_groups(values, groups, 200, seed=1)
-    assert (found["n"], found["answers"], found["value"]) == (2, 4, 0.5)
-    assert (found["low"], found["high"]) == (0, 1)
+    mean = mean_of_groups(values, groups, 200, seed=1)
+    assert (mean["n"], mean["answers"], mean["value"]) == (2, 4, 0.5)
+    assert (mean["low"], mean["high"]) == (0, 1)
     assert "low" not in mean_of_groups(values[:3], groups[:3], 200, seed=1)

@@ -61,12 +61,12 @@ def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
     assert only(metrics, method="plain", selection="default", metric="auc")["n_members"] == 100
     both = slice(50, None)
     expected = auc(full[both], LABEL[both]) - auc(partial[both], LABEL[both])
-    of = {"method": "plain", "selection": "default", "metric": "auc"}
+    keys = {"method": "plain", "selection": "default", "metric": "auc"}
     for test in ("bootstrap", "delong"):
-        row = only(tests, **of, baseline="other", test=test)
+        row = only(tests, **keys, baseline="other", test=test)
         assert row["difference"] == pytest.approx(expected)
         assert row["low"] < expected < row["high"]
-    alone = only(tests, **of, baseline="chance", test="delong")
+    alone = only(tests, **keys, baseline="chance", test="delong")
     assert alone["difference"] == pytest.approx(auc(full, LABEL) - 0.5)
     assert "use only the texts that both methods score" in log_lines.text
 
@@ -94,7 +94,7 @@ def test_a_level_of_one_non_member_is_resolved():
 
 
 def test_intervals_of_few_documents_are_marked():
-    document = np.where(LABEL == 1, [f"speech-{at % 20}" for at in range(200)], "address")
+    document = np.where(LABEL == 1, [f"speech-{number % 20}" for number in range(200)], "address")
     benchmark = texts(LABEL, document=document)
     metrics, _ = run({("plain", ""): noise(200)}, benchmark)
     auc_rows = metrics[metrics["metric"] == "auc"].set_index("selection")["marks"]
@@ -108,7 +108,7 @@ def test_few_documents_have_default_settings_and_no_test_between_methods():
     """With ten of each class there are tests, and settings of other folds; with nine there are none."""
     columns = {("tuned", f"k={k}"): noise(200, seed=k) for k in (1, 2, 3)} | {("plain", ""): noise(200)}
     for documents in (9, 10):
-        names = [f"d{label}-{at // 2 % documents}" for at, label in enumerate(LABEL)]
+        names = [f"d{label}-{number // 2 % documents}" for number, label in enumerate(LABEL)]
         metrics, tests = run(columns, texts(LABEL, document=names))
         rows = metrics[(metrics["metric"] == "auc") & (metrics["method"] == "tuned")].set_index("selection")
         few = documents == 9
@@ -121,7 +121,7 @@ def test_few_documents_have_default_settings_and_no_test_between_methods():
 
 
 def messy():
-    document = [f"speech-{at % 17}" for at in range(200)]
+    document = [f"speech-{number % 17}" for number in range(200)]
     benchmark = pd.concat(
         [texts(LABEL, document=document), texts(LABEL, length=32), texts([np.nan] * 5, length=16)],
         ignore_index=True,
@@ -163,8 +163,8 @@ def test_columns_and_types_are_the_contracts(tmp_path):
 
 def test_seed_comes_from_the_names_of_the_run():
     table = scores(texts(LABEL), {("plain", ""): noise(200)})
-    low = [only(run(table, texts(LABEL).assign(**at))[0], selection="default", metric="auc")["low"]
-           for at in ({}, {}, {"subset": "x"})]  # fmt: skip
+    low = [only(run(table, texts(LABEL).assign(**changes))[0], selection="default", metric="auc")["low"]
+           for changes in ({}, {}, {"subset": "x"})]  # fmt: skip
     assert low[0] == low[1] != low[2]
 
 

@@ -18,7 +18,7 @@ DOCUMENT = np.arange(200) // 8
 """25 documents of eight texts."""
 
 
-def cell_of(columns, label, document=DOCUMENT):
+def units_of(columns, label, document=DOCUMENT):
     names = [Column(method, setting, "", "", -1, "") for method, setting in columns]
     fold = document % 5
     return RankedUnits(
@@ -27,8 +27,8 @@ def cell_of(columns, label, document=DOCUMENT):
     )  # fmt: skip
 
 
-def method_of(estimate, cell):
-    return estimate.selection, cell.columns[estimate.rankings[0].column].method
+def method_of(estimate, units):
+    return estimate.selection, units.columns[estimate.rankings[0].column].method
 
 
 def all_relabellings(label, document, count=400, seed=0):
@@ -37,20 +37,20 @@ def all_relabellings(label, document, count=400, seed=0):
 
 def test_each_document_keeps_its_number_of_members_and_any_of_its_texts_may_be_one():
     label = np.where(DOCUMENT < 2, DOCUMENT, np.arange(200) % 4 == 0)
-    found = all_relabellings(label, DOCUMENT)
-    assert (found[:, 0] == label).all()
+    labels = all_relabellings(label, DOCUMENT)
+    assert (labels[:, 0] == label).all()
     for document in range(25):
         rows = document == DOCUMENT
-        assert (found[rows].sum(axis=0) == label[rows].sum()).all()
-        means = found[rows, 1:].mean(axis=1)
+        assert (labels[rows].sum(axis=0) == label[rows].sum()).all()
+        means = labels[rows, 1:].mean(axis=1)
         assert means == pytest.approx(np.full(8, label[rows].mean()), abs=0.12)
-    assert (found[DOCUMENT < 2] == label[DOCUMENT < 2, None]).all()
+    assert (labels[DOCUMENT < 2] == label[DOCUMENT < 2, None]).all()
 
 
 def test_texts_without_a_document_exchange_their_labels():
-    found = all_relabellings(LABEL, np.full(200, -1))
-    assert (found.sum(axis=0) == 100).all()
-    assert found[:, 1:].mean(axis=1) == pytest.approx(np.full(200, 0.5), abs=0.12)
+    labels = all_relabellings(LABEL, np.full(200, -1))
+    assert (labels.sum(axis=0) == 100).all()
+    assert labels[:, 1:].mean(axis=1) == pytest.approx(np.full(200, 0.5), abs=0.12)
 
 
 def test_relabellings_do_not_depend_on_the_parts_they_come_in(monkeypatch):
@@ -65,33 +65,35 @@ def test_every_relabelling_is_evaluated_as_those_labels_would_be():
     """Ties, texts without a score, and held-out settings that are chosen again: all by `choose` itself."""
     rounded = {("tuned", f"k={k}"): np.round(noise(200, seed=k), 1) for k in range(1, 8)}
     some = np.where(np.arange(200) % 7 == 0, np.nan, noise(200, seed=9))
-    cell = cell_of({**rounded, ("plain", ""): some}, LABEL)
-    found = relabelled_aucs(cell, choose(cell, Rankings(cell), SETTINGS), SETTINGS, 12, 3)
-    assert {method_of(one, cell) for one in found} == {
+    units = units_of({**rounded, ("plain", ""): some}, LABEL)
+    aucs_of = relabelled_aucs(units, choose(units, Rankings(units), SETTINGS), SETTINGS, 12, 3)
+    assert {method_of(estimand, units) for estimand in aucs_of} == {
         (selection, method) for selection in ("default", "held_out") for method in ("tuned", "plain")
     }
     settings_chosen = set()
-    for at, label in enumerate(all_relabellings(LABEL, DOCUMENT, 12, 3).T):
-        other = replace(cell, label=label == 1)
+    for number, label in enumerate(all_relabellings(LABEL, DOCUMENT, 12, 3).T):
+        other = replace(units, label=label == 1)
         rankings = Rankings(other)
-        expected = [one for one in choose(other, rankings, SETTINGS).estimands if one.metric == 0]
+        expected = [
+            estimand for estimand in choose(other, rankings, SETTINGS).estimands if estimand.metric == 0
+        ]
         values = rankings.values(expected, np.ones((200, 1)))[:, 0]
-        by_key = {method_of(one, cell): value for one, value in zip(expected, values, strict=True)}
-        for one, aucs in found.items():
-            assert aucs[at] == pytest.approx(by_key[method_of(one, cell)])
-        settings_chosen.update(one.rankings for one in expected if one.selection == "held_out")
+        by_key = {method_of(estimand, units): value for estimand, value in zip(expected, values, strict=True)}
+        for estimand, aucs in aucs_of.items():
+            assert aucs[number] == pytest.approx(by_key[method_of(estimand, units)])
+        settings_chosen.update(estimand.rankings for estimand in expected if estimand.selection == "held_out")
     assert len(settings_chosen) > 12
 
 
 def test_p_counts_the_labels_as_they_are_and_both_sides():
     aucs = np.array([[0.6, 0.5, 0.55, 0.35, 0.5], [0.5, 0.5, 0.5, 0.5, 0.5]])
-    difference, found = permutation_test(aucs)
+    difference, result = permutation_test(aucs)
     assert difference == pytest.approx([0.1, 0])
-    assert found.p.tolist() == [2 / 5, 1]
+    assert result.p.tolist() == [2 / 5, 1]
 
 
 def test_only_a_randomised_split_has_permutation_tests_and_learned_scores_have_none():
-    document = [f"d{at:02d}" for at in DOCUMENT]
+    document = [f"d{number:02d}" for number in DOCUMENT]
     benchmark = texts(LABEL, document=document, fold=DOCUMENT % 5)
     columns = {("plain", ""): LABEL * 0.4 + noise(200)}
     columns |= {("other", ""): noise(200, seed=1), ("tuned", "k=2"): noise(200, seed=2)}

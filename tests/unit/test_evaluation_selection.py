@@ -29,10 +29,10 @@ def chosen_by_hand(metric, columns, label, fold):
     inside = [rows & (fold == number) for number in range(5)]
 
     def best(where):
-        found = {
+        values_of = {
             setting: value_of(metric, values[where], label[where]) for setting, values in columns.items()
         }
-        return max(found, key=lambda setting: np.nan_to_num(found[setting], nan=-1.0))
+        return max(values_of, key=lambda setting: np.nan_to_num(values_of[setting], nan=-1.0))
 
     folds = [best(rows & ~own) for own in inside]
     values = [

@@ -13,21 +13,23 @@ from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 
 @pytest.fixture(scope="module")
 def benchmark() -> pd.DataFrame:
-    words = [f"text {at} of its own words {at * 7} and {at * 11}" for at in range(30)]
+    words = [f"text {number} of its own words {number * 7} and {number * 11}" for number in range(30)]
     label = np.r_[np.ones(20), np.zeros(10)]
-    return texts(label, text=words, document=[f"d{at}" for at in range(30)])
+    return texts(label, text=words, document=[f"d{number}" for number in range(30)])
 
 
 @pytest.fixture(scope="module")
 def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
     shots = ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
-    rows = [{"draw": draw, "kind": kind, "text_id": f"64-{at:05d}"} for draw, kind, at in shots]
+    rows = [{"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"} for draw, kind, number in shots]
     frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
     return frame.astype({"length": "Int64"})
 
 
 def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(benchmark, prefixes):
-    sets = {(one.name, one.draw): set(one.ids or ()) for one in evaluation_sets(benchmark, prefixes)}
+    sets = {
+        (chosen.name, chosen.draw): set(chosen.ids or ()) for chosen in evaluation_sets(benchmark, prefixes)
+    }
     everything = set(benchmark["text_id"])
     assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
     assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
@@ -53,8 +55,8 @@ def test_a_method_is_never_evaluated_on_the_texts_of_its_own_prefix(benchmark, p
     default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
     other = default.loc[default["method"] == "other", "evaluation_set"]
     assert set(other) == {"without_prefixes", "balanced"}
-    of = only(default, method="other", evaluation_set="without_prefixes")
-    assert (of["n_members"], of["n_nonmembers"]) == (19, 9)
+    row = only(default, method="other", evaluation_set="without_prefixes")
+    assert (row["n_members"], row["n_nonmembers"]) == (19, 9)
 
 
 def test_pooled_ranks_the_subsets_together_beside_each_alone():
@@ -62,10 +64,10 @@ def test_pooled_ranks_the_subsets_together_beside_each_alone():
     both = pd.concat(parts, ignore_index=True)
     values = noise(400) + 0.5 * both["label"].to_numpy(dtype=float)
     metrics, tests = run({("plain", ""): values}, both, pooled=True)
-    of = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
-    assert set(of.index) == set(tests["subset"]) == {"", "early", "late"}
-    assert of.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
-    assert (of.loc["", "n_members"], of.loc["early", "n_members"]) == (200, 100)
+    rows = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
+    assert set(rows.index) == set(tests["subset"]) == {"", "early", "late"}
+    assert rows.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
+    assert (rows.loc["", "n_members"], rows.loc["early", "n_members"]) == (200, 100)
 
 
 @pytest.mark.parametrize("shift", [0.7, -0.7])

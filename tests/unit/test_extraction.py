@@ -50,8 +50,8 @@ def by_brute_force(model, read, suffix, most):
     for token in suffix:
         with torch.no_grad():
             p = model(torch.tensor([read])).logits[0, -1].double().softmax(-1)
-        kept = torch.where(p >= p.topk(most).values[-1], p, 0.0)
-        total += math.log(kept[token] / kept.sum()) if kept[token] > 0 else -math.inf
+        likeliest = torch.where(p >= p.topk(most).values[-1], p, 0.0)
+        total += math.log(likeliest[token] / likeliest.sum()) if likeliest[token] > 0 else -math.inf
         read = [*read, token]
     return total
 
@@ -65,15 +65,15 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
     benchmark = benchmark_of([TEXT, "A"])
     manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
     cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    found = windows_of(PassIndex(manifest, job.store), benchmark, cut, load_decoder(tiny_checkpoint(kind)))
+    windows = windows_of(PassIndex(manifest, job.store), benchmark, cut, load_decoder(tiny_checkpoint(kind)))
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)
-    assert list(found) == WINDOWS
-    assert found["at"].tolist() == list(range(first, len(ids) - size + 1, STRIDE))
-    assert set(found["text_id"]) == set(found["document"]) == {"t000"}
-    assert set(found["tokens"]) == {len(ids)}
-    for row in found.itertuples():
+    assert list(windows) == WINDOWS
+    assert windows["at"].tolist() == list(range(first, len(ids) - size + 1, STRIDE))
+    assert set(windows["text_id"]) == set(windows["document"]) == {"t000"}
+    assert set(windows["tokens"]) == {len(ids)}
+    for row in windows.itertuples():
         read, suffix = [*start, *ids[row.at - first : row.at]], ids[row.at : row.at + size]
         whole, top, greedy = (
             by_brute_force(model, read, suffix, most) for most in (model.config.vocab_size, 40, 1)
@@ -82,7 +82,7 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
         assert math.isnan(row.log_p_top) if math.isinf(top) else row.log_p_top == pytest.approx(top, abs=1e-3)
         assert row.greedy == (greedy == 0)
         assert (row.passage, row.repeats) == (tokenizer.decode(suffix), False)
-    assert found["log_p_top"].notna().any() == (size == 1), (
+    assert windows["log_p_top"].notna().any() == (size == 1), (
         "few tokens are among the 40 likeliest of a random model"
     )
 
@@ -101,28 +101,30 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     benchmark = benchmark_of([NEW, "A", "The state of the union"])
     manifest = job(whole_requests(start_token), kind=kind, benchmark=benchmark, max_length=max_length)
     context, stride = 5, 3
-    asked = extraction(start_token, suffix=size, context=context, stride=stride)
-    found = windows_of(PassIndex(manifest, job.store), benchmark, asked, load_decoder(tiny_checkpoint(kind)))
+    measured = extraction(start_token, suffix=size, context=context, stride=stride)
+    windows = windows_of(
+        PassIndex(manifest, job.store), benchmark, measured, load_decoder(tiny_checkpoint(kind))
+    )
     ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
     start = list(start_token_ids(tokenizer, start_token))
     room = (max_length or tiny_models.CONTEXT) - len(start)
     given = room // 2
-    long = found[found["text_id"] == "t000"]
-    assert list(found) == WINDOWS
+    long = windows[windows["text_id"] == "t000"]
+    assert list(windows) == WINDOWS
     assert long["at"].tolist() == list(range(context - len(start), len(ids) - size + 1, stride))
     assert set(long["tokens"]) == {len(ids)}
     assert (len(ids) > room) == ("past_context" in [entry["windows"] for entry in manifest["views"]])
     for row in long.iloc[::4].itertuples():
         whole = top = 0.0
-        for at in range(row.at, row.at + size):
-            before = at if at < room else given + (at - room) % (room - given)
-            read = [*start, *ids[at - before : at]]
-            whole += by_brute_force(model, read, [ids[at]], model.config.vocab_size)
-            top += by_brute_force(model, read, [ids[at]], 40)
+        for place in range(row.at, row.at + size):
+            before = place if place < room else given + (place - room) % (room - given)
+            read = [*start, *ids[place - before : place]]
+            whole += by_brute_force(model, read, [ids[place]], model.config.vocab_size)
+            top += by_brute_force(model, read, [ids[place]], 40)
         assert row.log_p == pytest.approx(whole, abs=1e-3)
         assert math.isnan(row.log_p_top) if math.isinf(top) else row.log_p_top == pytest.approx(top, abs=1e-3)
-    assert found["log_p_top"].notna().any() or size > 1
-    told = found[found["passage"] != ""]
+    assert windows["log_p_top"].notna().any() or size > 1
+    told = windows[windows["passage"] != ""]
     assert all(row.passage == tokenizer.decode(ids[row.at : row.at + size]) for row in told.itertuples())
     assert told["log_p_top"].notna().all()
     assert told["at"].diff().dropna().abs().ge(size).all(), "passages do not overlap"
@@ -154,9 +156,11 @@ def test_only_the_texts_that_the_run_reads_have_windows(job):
     texts = [benchmark_of([NEW], subset=subset) for subset in ("a", "b")]
     benchmark = pd.concat([texts[0], texts[1].assign(text_id="other")], ignore_index=True)
     manifest = job(whole_requests(), benchmark=benchmark)
-    asked = extraction(suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}])
-    found = windows_of(PassIndex(manifest, job.store), benchmark, asked, lambda ids: ["words"] * len(ids))
-    assert set(found["text_id"]) == {"other"}
+    measured = extraction(suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}])
+    windows = windows_of(
+        PassIndex(manifest, job.store), benchmark, measured, lambda ids: ["words"] * len(ids)
+    )
+    assert set(windows["text_id"]) == {"other"}
 
 
 @pytest.mark.parametrize("size", [1, 4, 5])
@@ -166,9 +170,9 @@ def test_windows_that_repeat_their_own_text_are_found(size):
     run = math.ceil(size / 2)
     expected = [
         any(
-            list(ids[at : at + run]) == list(ids[before : before + run])
-            for at in range(window, window + size - run + 1)
-            for before in range(at)
+            list(ids[place : place + run]) == list(ids[before : before + run])
+            for place in range(window, window + size - run + 1)
+            for before in range(place)
         )
         for window in range(len(ids) - size + 1)
     ]

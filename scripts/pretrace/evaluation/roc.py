@@ -30,7 +30,7 @@ def compact(weights: Floats) -> Floats:
 
 
 _LEVELS, _STRICT = (
-    np.array(of, dtype=np.float32)[:, None] for of in zip(*product(LEVELS, (0, 1)), strict=True)
+    np.array(values, dtype=np.float32)[:, None] for values in zip(*product(LEVELS, (0, 1)), strict=True)
 )
 """`allowed_false` of all metrics at once."""
 
