@@ -51,7 +51,7 @@ def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):
 
 
 CONCLUSION = re.compile(
-    r"^texts, 8 words, target: .* AUC 0\.\d\d .*\n.*\n(?:pretrace: \d+ different warn.*\n)?"
+    r"^texts, 8 words, target +\S+ +0\.\d\d .*\n.*\n(?:pretrace: \d+ different warn.*\n)?"
     r"pretrace: the report is results/smoke/report.html$",
     re.M,
 )

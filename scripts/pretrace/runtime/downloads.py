@@ -37,5 +37,6 @@ def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path
                 f"says:\n{said}\nRun again when the network is back, give pip an index with the file (PIP_INDEX_URL), "
                 "or name a folder that holds it in PIP_FIND_LINKS."
             )
-        log.info("fetched %s:\n%s", filename, said)
+        log.info("%s", said)
         move_finished(Path(folder) / filename, out)
+        log.info("fetched %s", filename)

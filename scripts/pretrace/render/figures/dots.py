@@ -254,20 +254,28 @@ LINES = 7  # of the headline's data on a terminal
 
 
 def headline_lines(frame: pd.DataFrame) -> list[str]:
-    """Return a line a panel of `headline`'s data, for a terminal: the best method, and the controls next to it."""
+    """Return `headline`'s data as a table for a terminal: a line a panel with its best method and the controls."""
     blind = {(row["model"], row["label"]): row for row in records_of(frame[frame["method"] == BLIND])}
     best = records_of(frame[frame["best"]])
-    shown = [_line(row, blind.get((row["model"], row["label"]))) for row in best]
-    if len(shown) > LINES:
-        return [*shown[: LINES - 1], f"and {len(shown) - LINES + 1} more, in the report"]
-    return shown
+    shown = [_cells(row, blind.get((row["model"], row["label"]))) for row in best[:LINES]]
+    if not shown:
+        return []
+    metrics = joined(sorted({metric_label(row["metric"]) for row in best}))
+    heads = ["texts and model", "best method", metrics, "without the model", "rank among placebos"]
+    columns = [
+        [head, *cells] for head, *cells in zip(heads, *shown, strict=True) if any(cells)
+    ]  # a column that no panel fills is left out
+    widths = [max(map(len, column)) for column in columns]
+    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True)]
+    return lines + ([f"and {len(best) - LINES} more, in the report"] if len(best) > LINES else [])
 
 
-def _line(row: Record, blind: Record | None) -> str:
-    metric, value = metric_label(row["metric"]), with_interval(estimate(row), 2)
-    text = f"{row['label']}: {method_label(row['method'])} {metric} {value}"
-    beside = [f"{with_interval(estimate(blind), 2)} without a model"] if blind else []
-    if number(row["rank"]) is not None:
-        rank = f"{row['rank']:.0f} of {row['placebos'] + 1:.0f}"
-        beside.append(f"rank {rank} among placebos of mean {row['placebo_mean']:.2f}")
-    return f"{text} ({', '.join(beside)})" if beside else text
+def _cells(row: Record, blind: Record | None) -> list[str]:
+    rank = number(row["rank"])
+    return [
+        row["label"],
+        method_label(row["method"]),
+        with_interval(estimate(row), 2),
+        with_interval(estimate(blind), 2) if blind else "",
+        "" if rank is None else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
+    ]
