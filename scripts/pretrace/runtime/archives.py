@@ -18,7 +18,7 @@ _SMALL = 1 << 20  # below this size a high ratio does no harm
 def unpack(
     archive: Path, folder: Path, endings: tuple[str, ...], *, most_bytes: int = MOST_BYTES
 ) -> list[str]:
-    """Unpack the files whose names end so into `folder`, under their own names; returns the sorted names.
+    """Unpack the files with these `endings` into `folder`, under their own names; return the sorted names.
 
     Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
     there are too many or too large files. It also raises one as soon as a file is larger than the archive announced.

@@ -30,13 +30,13 @@ def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--progress-bar=off",
                    f"--retries={attempts - 1}", kind, name, "--dest", folder, "-r", str(pinned)]  # fmt: skip
         pip = subprocess.run(command, capture_output=True, text=True, check=False)
-        said = re.sub(r"(?<=://)[^/@\s]+@", "", pip.stdout + pip.stderr).strip()
+        output = re.sub(r"(?<=://)[^/@\s]+@", "", pip.stdout + pip.stderr).strip()
         if not (Path(folder) / filename).is_file():
             raise InputError(
                 f"{filename} (sha256 {sha256}) of {name} {version} could not be fetched in {attempts} attempts; pip "
-                f"says:\n{said}\nRun again when the network is back, give pip an index with the file (PIP_INDEX_URL), "
-                "or name a folder that holds it in PIP_FIND_LINKS."
+                f"says:\n{output}\nRun again when the network is back, give pip an index with the file "
+                "(PIP_INDEX_URL), or name a folder that holds it in PIP_FIND_LINKS."
             )
-        log.info("%s", said)
+        log.info("%s", output)
         move_finished(Path(folder) / filename, out)
         log.info("fetched %s", filename)

@@ -50,15 +50,15 @@ class Fetcher:
         self, attempts: int, pause: float = 0.0, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._attempts, self._pause, self._sleep = attempts, pause, sleep
-        self._asked = False
+        self._is_first = True
 
     def save(self, url: str, out: Path) -> None:
         """Write the file at `url` to `out`. Raises `InputError` with the server's last answer; 404: `NotFoundError`."""
         out.parent.mkdir(parents=True, exist_ok=True)
         for attempt in range(1, self._attempts + 1):
-            if self._asked and self._pause:
+            if self._pause and not self._is_first:
                 self._sleep(self._pause)
-            self._asked = True
+            self._is_first = False
             wait, problem = self._once(url, out)
             if not problem:
                 return
@@ -72,7 +72,7 @@ class Fetcher:
         )
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
-        """(seconds before the next attempt, None if none can help; what went wrong, "" if nothing)."""
+        """Try once; return the seconds before the next attempt, None if none can help, and what went wrong, or ""."""
         import httpx2
 
         part, mark = out.with_name(f".{out.name}.part"), out.with_name(f".{out.name}.etag")
@@ -118,7 +118,7 @@ def _keep_etag(answer: "httpx2.Response", mark: Path) -> None:
 
 
 def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
-    """Return the size of the whole file in bytes; without the server's word, of what came."""
+    """Write what comes to `part`; return the size in bytes of the whole file, as the server says or as it came."""
     before = part.stat().st_size if append else 0
     length = answer.headers.get("Content-Length")
     with part.open("ab" if append else "wb") as file, Progress(

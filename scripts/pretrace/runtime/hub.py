@@ -33,7 +33,7 @@ _LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 class Snapshot:
     """Files of one commit, in the hub client's cache. `files`: their names in the repository, sorted.
 
-    `revision`: what was asked for, which may be another than was pinned in its place.
+    `revision`: the one of the registry, even if a pinned one was read in its place.
     """
 
     hub: str
@@ -100,8 +100,8 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
             )
         )
     folder = Path(fetched)
-    there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    files = tuple(filter_repo_objects(there, allow_patterns=list(patterns)))
+    names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    files = tuple(filter_repo_objects(names, allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
     return Snapshot(hub, revision, folder.name, folder, files)
 
@@ -115,14 +115,14 @@ def listing(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = N
     from huggingface_hub.hf_api import RepoFile
 
     api, revision = HfApi(), _revision_of(hub, kind, revision)
-    about = api.model_info if kind == "model" else api.dataset_info
+    info_of = api.model_info if kind == "model" else api.dataset_info
     with explained(hub, kind, revision):
         if names is None:
-            info = _with_retries(lambda: about(hub, revision=revision, files_metadata=True))
+            info = _with_retries(lambda: info_of(hub, revision=revision, files_metadata=True))
             siblings = info.siblings or []
             files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in siblings}
         else:  # the whole list of a corpus has tens of thousands of names
-            info = _with_retries(lambda: about(hub, revision=revision, expand=["sha", "gated"]))
+            info = _with_retries(lambda: info_of(hub, revision=revision, expand=["sha", "gated"]))
             paths = _with_retries(
                 lambda: api.get_paths_info(hub, list(names), repo_type=kind, revision=info.sha)
             )
@@ -161,18 +161,18 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
-        about = _with_retries(
+        metadata = _with_retries(
             lambda: get_hf_file_metadata(hf_hub_url(hub, name, repo_type=kind, revision=revision))
         )
-        commit = about.commit_hash or revision
+        commit = metadata.commit_hash or revision
         path = Path(
             _with_retries(
                 lambda: hf_hub_download(hub, name, repo_type=kind, revision=commit, local_dir=folder)
             )
         )
-    stated = (about.etag or "").strip('"')
-    if about.size is not None and path.stat().st_size != about.size:
-        raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {about.size} bytes. Run again.")
+    stated = (metadata.etag or "").strip('"')
+    if metadata.size is not None and path.stat().st_size != metadata.size:
+        raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} bytes. Run again.")
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
         raise InputError(f"{hub}/{name}: the received file differs from the hub's (sha256). Run again.")
@@ -294,7 +294,7 @@ def _with_retries(ask: Callable[[], T]) -> T:
 
 
 def _wait_of(error: BaseException, usual: float) -> float | None:
-    """Seconds before asking again, or None if that cannot help."""
+    """Return the seconds before the next request, or None if another one cannot help."""
     from huggingface_hub.errors import HfHubHTTPError
 
     if not isinstance(error, HfHubHTTPError):

@@ -62,21 +62,21 @@ def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> Answer:
 
 def report(plan: Plan, answers: Sequence[Answer]) -> tuple[list[str], list[str]]:
     """Return the lines that say what can be fetched and what is left out, and those that say what will fail."""
-    there = [answer for answer in answers if not answer.problem]
+    fetchable = [answer for answer in answers if not answer.problem]
     lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"]
     lines += [
         f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |"
-        for answer in there
+        for answer in fetchable
     ]
     missing = [gone for artifact in plan.study.artifacts.values() for gone in artifact.missing]
     left_out = [f"Left out: {gone.name}: {gone.reason}." for gone in missing]
-    total = sum(answer.size for answer in there) / GIGABYTE
+    total = sum(answer.size for answer in fetchable) / GIGABYTE
     lines += [
         "",
         *dict.fromkeys(left_out),
-        f"{len(there)} of {len(answers)} can be fetched, {total:,.1f} GB.",
+        f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.",
     ]
     problems = [f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem]
-    if problems and not there:
+    if problems and not fetchable:
         problems = [*problems[:1], "and all others."]  # most likely the network's fault
     return lines, problems

@@ -172,7 +172,7 @@ def _is_long_enough(entry: DolmaBook, text: str) -> bool:
 
 
 def _gutenberg(entry: DolmaBook, folder: Path, attempts: int) -> list[Book]:
-    """Books of the catalogue in order of release, fetched one by one until enough are long enough.
+    """Return books of the catalogue in order of release, fetched one by one until enough are long enough.
 
     Texts that a run before has fetched are not asked for again.
     """
@@ -219,7 +219,7 @@ def _files_of_dolma(entry: DolmaBook) -> tuple[Snapshot, list[str]]:
 
 
 def _dolma(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> tuple[Snapshot, list[Book]]:
-    """Dolma's list of files, and the long enough books with the smallest hashes."""
+    """Return Dolma's list of files, and the long enough books with the smallest hashes."""
     listed, urls = _files_of_dolma(entry)
     fetcher = Fetcher(attempts)
     books: list[Book] = []
