@@ -33,8 +33,8 @@ class Characters:
 KEYS = [
     json.loads(line) for line in (Path(__file__).parent / "pass_keys.jsonl").read_text("utf-8").splitlines()
 ]
-"""Number format, request, and the keys of its passes in the store, as version 2 of the engine gave them before the
-identity of a pass was one type. Should one change, users compute their passes again: GPU hours."""
+"""Number format, request, and the keys of its passes in the store, as version 3 of the engine gives them. Should one
+change, users compute their passes again: GPU hours."""
 
 
 @pytest.mark.parametrize("golden", KEYS)

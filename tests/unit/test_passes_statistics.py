@@ -138,6 +138,33 @@ def test_logits_of_narrow_weights_are_not_rounded(dtype):
     assert torch.backends.mkldnn.matmul.fp32_precision == precision
 
 
+@pytest.mark.parametrize("bias", [False, True])
+def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
+    """Also where tokens of several slices tie with the target, and more than 40 are the likeliest."""
+    torch.manual_seed(0)
+    hidden, weight = torch.randn(150, 64).bfloat16(), torch.randn(5000, 64).bfloat16()
+    weight[torch.randperm(5000)[:300]] = weight[7].clone()
+    shift = torch.randn(5000).bfloat16()
+    shift[(weight == weight[7]).all(1)] = 0.5
+    targets = torch.randint(0, 5000, (150,))
+    targets[::3], hidden[1::3] = 7, 3 * weight[7]
+    head = Head(weight, shift if bias else None)
+    for statistics in STATISTICS:
+        in_slices = head.statistics(hidden, targets, statistics)
+        whole = torch.empty_like(in_slices)
+        for start in range(0, 150, 50):
+            part = slice(start, start + 50)
+            head._whole(hidden[part], targets[part], whole[:, part])
+        torch.testing.assert_close(in_slices, whole, atol=2e-5, rtol=0)
+        if statistics == "top40":
+            logits = hidden.double() @ weight.double().t() + (shift.double() if bias else 0)
+            expected = of_predictions(logits.log_softmax(-1), targets)
+            torch.testing.assert_close(in_slices[5].double(), expected[5], atol=1e-4, rtol=0)
+            assert torch.equal(
+                in_slices[RANKS], (logits > logits.gather(1, targets[:, None])).sum(-1).float()
+            )
+
+
 def test_tokens_that_tie_with_the_40th_count_among_the_likeliest_and_have_one_rank():
     logits = torch.zeros(1, 64).repeat(2, 1)
     logits[:, :30] = 3.0

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from filelock import FileLock, Timeout
@@ -20,14 +21,19 @@ _held: dict[int, FileLock] = {}  # GPU -> its lock, which lives as long as the p
 def torch_settings(threads: int) -> Iterator[None]:
     """Have torch use this many threads and deterministic kernels, for equal bytes, then its old settings again."""
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    deterministic: Any = torch.utils.deterministic
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    filled = deterministic.fill_uninitialized_memory
     torch.set_num_threads(threads)
     torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms imports a compiler for a second
+    # nothing reads memory before it is written, and filling it would take up to 5 % of a pass
+    deterministic.fill_uninitialized_memory = False
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
         torch.set_deterministic_debug_mode(before[1])
+        deterministic.fill_uninitialized_memory = filled
 
 
 def hold_gpus(count: int = 1) -> list[int]:

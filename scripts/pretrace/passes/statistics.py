@@ -7,8 +7,10 @@ the 40 likeliest tokens (all that tie with the 40th count). Logits and reduction
 dtype.
 """
 
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -16,7 +18,12 @@ import torch
 from pretrace.passes.requests import STATISTICS, TOP
 
 _CHUNK = 256  # scored positions that go through the head at a time
-_BLOCK = 1 << 18  # logits reduced at a time on a CPU, at least 8 rows: in cache, and in few calls
+_BLOCK = 1 << 17  # logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
+_SLICE = 2048  # columns of the vocabulary in one product of narrow numbers on a CPU
+_SLICED_ROWS = 64  # rows of a slice that are reduced at a time: in cache
+_SLICED_AT_ONCE = 2048  # rows that one product of a slice serves
+_KEPT_ROWS = 512  # the same where their logits are kept for all slices
+_GROUP = 64  # columns whose highest logit is compared first, in search of the 40 likeliest
 
 
 class Head:
@@ -28,28 +35,81 @@ class Head:
         # a CPU has no product of narrow numbers that is not rounded to them
         self._weight = (weight if self._on_gpu else weight.float()).t()
         self._bias = None if bias is None else bias.float()
-        self._logits = torch.empty(_CHUNK, weight.shape[0], device=weight.device)
-        self._reduce = Reduction(weight.shape[0], weight.device)
+        self._in_slices = self._narrow == torch.bfloat16 and not self._on_gpu
+
+    @cached_property
+    def _logits(self) -> torch.Tensor:
+        rows = _KEPT_ROWS if self._in_slices else _CHUNK
+        return self._weight.new_empty(rows, self._weight.shape[1], dtype=torch.float32)
+
+    @cached_property
+    def _slice(self) -> torch.Tensor:
+        return self._weight.new_empty(_SLICED_AT_ONCE * _SLICE)
+
+    @cached_property
+    def _reduce(self) -> "Reduction":
+        return Reduction(self._weight.shape[1], self._weight.device)
 
     def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
         """`hidden` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `STATISTICS`."""
         hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
         out = torch.empty(len(STATISTICS[statistics]), len(targets), device=hidden.device)
-        for chunk in _spans(len(targets), _CHUNK):
-            logits = self._logits[: chunk.stop - chunk.start]
-            self._product(hidden[chunk], logits)
-            if self._bias is not None:
-                logits += self._bias
-            self._reduce(logits, targets[chunk], out[:, chunk])
+        fill, size = self._whole, _CHUNK
+        if self._in_slices:
+            # the 40 likeliest are found in whole rows
+            fill, size = self._by_slices, _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE
+        for chunk in _spans(len(targets), size):
+            fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
 
-    def _product(self, hidden: torch.Tensor, out: torch.Tensor) -> None:
-        """`hidden` [n, width] by the weights, summed and kept in float32."""
+    def _whole(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
+        logits = self._logits[: len(targets)]
+        self._product(hidden, slice(None), logits)
+        self._reduce(logits, targets, out)
+
+    def _by_slices(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
+        """Fill `out` slice by slice of the vocabulary, because whole rows of logits do not stay in cache."""
+        hidden, rows = hidden.float(), len(targets)
+        own, in_slice = self._own(hidden, targets), hidden.new_empty(rows)
+        merged = _Merged(own, len(out))
+        for span in _spans(self._weight.shape[1], _SLICE):
+            width = span.stop - span.start
+            kept = len(out) > 5
+            logits = self._logits[:rows, span] if kept else self._slice[: rows * width].view(rows, width)
+            self._product(hidden, span, logits)
+            inside = ((targets >= span.start) & (targets < span.stop)).nonzero()[:, 0]
+            in_slice[inside] = logits[inside, targets[inside] - span.start]
+            merged.add(logits)
+        highest, total = merged.fill(out)
+        again = in_slice != own  # rounded otherwise
+        if len(out) > 5:
+            likeliest = _likeliest(self._logits[:rows], TOP + 1).sub_(highest[:, None])
+            torch.log(likeliest[:, :TOP].exp().sum(-1) / total, out=out[5])
+            again |= _tie(likeliest)
+        for few in again.nonzero()[:, 0].split(_CHUNK):
+            values = out.new_empty(len(out), len(few))
+            self._whole(hidden[few], targets[few], values)
+            out[:, few] = values
+
+    def _own(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the logits of the targets alone, in small products that round as the slices' do."""
+        own = hidden.new_empty(len(targets))
+        for block in _spans(len(targets), _SLICED_ROWS):
+            product = hidden.new_empty(block.stop - block.start, block.stop - block.start)
+            self._product(hidden[block], targets[block], product)
+            own[block] = product.diagonal()
+        return own
+
+    def _product(self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor) -> None:
+        """`hidden` [n, width] by these columns of the weights, with the bias, summed and kept in float32."""
+        weight = self._weight[:, columns]
         if self._narrow and self._on_gpu:
-            torch.mm(hidden, self._weight, out_dtype=torch.float32, out=out)
-            return
-        with _exact_in_bfloat16(self._narrow == torch.bfloat16):
-            torch.mm(hidden.float(), self._weight, out=out)
+            torch.mm(hidden, weight, out_dtype=torch.float32, out=out)
+        else:
+            with _exact_in_bfloat16(self._narrow == torch.bfloat16):
+                torch.mm(hidden.float(), weight, out=out)
+        if self._bias is not None:
+            out += self._bias[columns]
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """`hidden` [n, width] and `ids` [m] -> float32 [n, m], summed in float32 whatever the weights' dtype."""
@@ -74,7 +134,7 @@ class Reduction:
     """Logits in any float dtype -> the statistics of their targets, in float32, block by block."""
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
-        self._rows = min(max(8, _BLOCK // vocabulary), _CHUNK) if device.type == "cpu" else _CHUNK
+        self._rows = min(max(4, _BLOCK // vocabulary), _CHUNK) if device.type == "cpu" else _CHUNK
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
@@ -89,26 +149,106 @@ class Reduction:
         own = z.gather(1, targets[:, None])
         if len(out) > 4:
             torch.sum(torch.gt(z, own, out=p), -1, out=out[4])
-        torch.softmax(z, -1, out=p)
-        total = p.sum(-1)  # softmax adds up one after the other: 1 to five digits alone
-        highest = (p.amax(-1) / total).log_()  # where z is 0
-        torch.add(own.squeeze(1), highest, out=out[0])
-        if len(out) == 1:
-            return
-        out[3] = highest
+        _exp(z, p)
+        total = p.sum(-1)
         if len(out) > 5:
             torch.log(_top_mass(z, p) / total, out=out[5])
-        mean = p.mul_(z).sum(-1).div_(total)
-        torch.add(mean, highest, out=out[1]).neg_()
-        square = p.mul_(z).sum(-1).div_(total)
-        # rounding can leave a one-point distribution just below 0, and a NaN in its square root
-        torch.clamp(square.addcmul_(mean, mean, value=-1), min=0, out=out[2])
+        weighted = (p.mul_(z).sum(-1) for _ in range(2)) if len(out) > 1 else ()
+        _fill(out, own.squeeze(1), total, *weighted)
+
+
+class _Merged:
+    """Sums of rows whose logits come slice by slice: each slice's maximum, and its sums below that maximum."""
+
+    def __init__(self, own: torch.Tensor, numbers: int) -> None:
+        """`own` [n], the logits of the targets; `numbers`: how many statistics are wanted."""
+        self._own, self._numbers = own, numbers
+        self._ranks = torch.zeros_like(own)
+        self._sums: list[torch.Tensor] = []
+        self._shifted = own.new_empty(_SLICED_ROWS * _SLICE)
+        self._weighted = torch.empty_like(self._shifted)
+
+    def add(self, logits: torch.Tensor) -> None:
+        """Add a slice's `logits` [n, columns]."""
+        sums = logits.new_empty(2 if self._numbers == 1 else 4, len(logits))
+        for rows in _spans(len(logits), _SLICED_ROWS):
+            self._block(logits[rows], rows, sums[:, rows])
+        self._sums.append(sums)
+
+    def _block(self, logits: torch.Tensor, rows: slice, sums: torch.Tensor) -> None:
+        z, p = (buffer[: logits.numel()].view(logits.shape) for buffer in (self._shifted, self._weighted))
+        if self._numbers > 4:
+            self._ranks[rows] += torch.gt(logits, self._own[rows, None], out=p).sum(-1)
+        highest = logits.amax(-1, keepdim=True)
+        sums[0] = highest[:, 0]
+        _exp(torch.sub(logits, highest, out=z), p)
+        torch.sum(p, -1, out=sums[1])
+        for weighted in sums[2:]:
+            torch.sum(p.mul_(z), -1, out=weighted)
+
+    def fill(self, out: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Fill `out` [numbers, n] up to the ranks; return each highest logit and sum of e^z below it, [n]."""
+        highest, *sums = torch.stack(self._sums, dim=1)  # each [slices, n]
+        most = highest.amax(0)
+        shift = highest - most
+        if len(sums) > 1:  # z and z^2 below the maximum of all, not of the slice
+            total, mean, square = sums
+            sums = [total, mean + shift * total, square + 2 * shift * mean + shift.square() * total]
+        total, *weighted = (part.mul(shift.exp()).sum(0) for part in sums)
+        _fill(out, self._own - most, total, *weighted)
+        if len(out) > 4:
+            out[4] = self._ranks
+        return most, total
+
+
+def _fill(out: torch.Tensor, own: torch.Tensor, total: torch.Tensor, *weighted: torch.Tensor) -> None:
+    """Fill ln p, entropy, variance and highest ln p, given the targets' z and the sums of e^z, z e^z, z^2 e^z [n].
+
+    z are logits less the highest one; without the last two sums only ln p is filled.
+    """
+    highest = -total.log()
+    torch.add(own, highest, out=out[0])
+    if not weighted:
+        return
+    mean, square = (part / total for part in weighted)
+    torch.add(mean, highest, out=out[1]).neg_()
+    # rounding can leave a one-point distribution just below 0, and a NaN in its square root
+    torch.clamp(square.addcmul_(mean, mean, value=-1), min=0, out=out[2])
+    out[3] = highest
+
+
+def _exp(z: torch.Tensor, out: torch.Tensor) -> None:
+    """Fill `out` with e^z: by powers of two, because torch's exp calls MKL, which is slow on processors of AMD."""
+    torch.exp2(torch.mul(z, math.log2(math.e), out=out), out=out)
 
 
 def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
-    """The sum of the probabilities `p` [n, vocabulary] at or above the 40th of the logits `z`."""
+    """Sum the `p` [n, vocabulary] at or above the 40th of the logits `z`."""
+    if z.device.type == "cpu":
+        likeliest = _likeliest(z, TOP + 1)
+        if not _tie(likeliest).any():
+            return likeliest[:, :TOP].exp().sum(-1)
     last = z.topk(min(TOP, z.shape[1]), sorted=False).values.amin(-1, keepdim=True)
     return p.masked_fill(z < last, 0).sum(-1)
+
+
+def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
+    """Return the `count` highest of each row [n, vocabulary], sorted; all where there are fewer."""
+    if z.shape[1] < count * _GROUP:
+        return z.topk(min(count, z.shape[1])).values
+    # they lie in the `count` groups of columns whose maxima are the highest
+    whole = z.shape[1] - z.shape[1] % _GROUP
+    groups = z[:, :whole].unflatten(1, (-1, _GROUP))
+    best = groups.amax(-1).topk(count, sorted=False).indices
+    inside = groups.gather(1, best[:, :, None].expand(-1, -1, _GROUP)).flatten(1)
+    return torch.cat([inside, z[:, whole:]], dim=1).topk(count).values
+
+
+def _tie(likeliest: torch.Tensor) -> torch.Tensor:
+    """Whether in each row [n, 41], sorted, the last ties with the 40th, as more tokens may."""
+    if likeliest.shape[1] <= TOP:
+        return torch.zeros(len(likeliest), dtype=torch.bool)
+    return likeliest[:, TOP] == likeliest[:, TOP - 1]
 
 
 def _spans(total: int, size: int) -> list[slice]:
