@@ -22,10 +22,10 @@ def library(tmp_path, monkeypatch) -> Path:
     return scripts
 
 
-def digest(rule: str) -> str:
+def digest(*rule: str) -> str:
     for cached in (code.code_digest, code._statements, code._imports, code._files_of):
         cached.cache_clear()
-    return code.code_digest(rule)
+    return code.code_digest(*rule)
 
 
 def edit(path: Path, old: str, new: str) -> None:
@@ -70,6 +70,14 @@ def test_a_changed_statement_of_a_file_that_the_rule_imports_counts(library, rul
     before = digest(rule)
     edit(library / file, old, new)
     assert digest(rule) != before
+
+
+@pytest.mark.parametrize(("statistic", "counts"), [("letters", True), ("accuracy", True), ("corpus", False)])
+def test_of_a_file_of_statistics_only_the_one_that_runs_counts(library, statistic, counts):
+    before = digest("compute_statistic", "evaluation/statistics.py", statistic)
+    assert before != digest("compute_statistic", "evaluation/statistics.py", "roc")
+    edit(library / "pretrace" / "evaluation" / "answers.py", "import", "import sys\nimport")
+    assert (digest("compute_statistic", "evaluation/statistics.py", statistic) != before) is counts
 
 
 def test_a_new_method_in_a_folder_of_plugins_counts(library):

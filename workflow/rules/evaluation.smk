@@ -34,7 +34,9 @@ rule compute_statistic:
         statistic=alternatives(STATISTICS),
     priority: pair.priority_of_results
     params:
-        code=code_digest("compute_statistic"),
+        code=lambda wildcards: code_digest(
+            "compute_statistic", "evaluation/statistics.py", wildcards.statistic
+        ),
         resamples=config["resamples"],
         options=pair.statistic_options,
         store="results/passes/store",

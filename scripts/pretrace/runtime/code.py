@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -21,53 +22,61 @@ _WORD = re.compile(r"\w+")
 
 
 @cache
-def code_digest(rule: str) -> str:
+def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     """Return 16 hex digits of the code that a rule runs: its script, and all library code that the script imports.
 
     Comments, docstrings, blank lines and the room `runtime` do not count. Imports inside functions do.
 
     Args:
         rule: the name of a script, as `score_methods`.
+        registry: a file, as `evaluation/statistics.py`, that registers many functions, of which the job runs one: the
+            others and their imports do not count.
+        function: the name of that one.
     """
     script = LIBRARY.parent / f"{rule}.py"
     if not script.is_file():  # installed from a wheel
         script = LIBRARY / "scripts" / f"{rule}.py"
+    only = {LIBRARY / registry: function} if registry else {}
     names = {
         script.name if path == script else path.relative_to(LIBRARY.parent).as_posix(): path
-        for path in _imported_files(script)
+        for path in _imported_files(script, only)
     }
     digest = hashlib.sha256()
     for name, path in sorted(names.items()):
-        digest.update(f"{name}\n{_statements(path)}\n".encode())
+        digest.update(f"{name}\n{_statements(path, only.get(path, ''))}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _imported_files(script: Path) -> set[Path]:
+def _imported_files(script: Path, only: Mapping[Path, str]) -> set[Path]:
     files: set[Path] = set()
     waiting = [script]
     while waiting:
         path = waiting.pop()
         if path not in files:
             files.add(path)
-            waiting += _imports(path)
+            waiting += _imports(path, only.get(path, ""))
     return files
 
 
 @cache
-def _statements(path: Path) -> str:
-    """The file's text without comments, docstrings and blank lines."""
+def _statements(path: Path, function: str = "") -> str:
+    """The file's text without comments, docstrings and blank lines, and of functions with a decorator only one."""
     text = path.read_text(encoding="utf-8")
+    if function:
+        blocks = re.split(r"\n\n\n+", text)
+        others = {block for block in blocks if re.match(rf"@.*\ndef (?!{function}\()", block, re.DOTALL)}
+        text = "\n".join(block for block in blocks if block not in others)
     if path.suffix == ".py":
         text = _PIECES.sub(lambda piece: piece["string"] or "", text)
     return "\n".join(line.rstrip() for line in text.splitlines() if line.strip())
 
 
 @cache
-def _imports(path: Path) -> set[Path]:
+def _imports(path: Path, function: str = "") -> set[Path]:
     """The library files that a file imports or renders: all files beside and below it if it imports by name."""
     if path.suffix != ".py":
         return set()
-    code = _statements(path)
+    code = _statements(path, function)
     named = [
         name
         for package, names, module in _IMPORT.findall(code)
