@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
-from spoiling import damaged, places, refuses, seeds, spoiled
+from spoiling import damaged, places, refuses, spoiled
 from test_bad_input import planned
 from test_fuzz_inputs import limited
 
 from pretrace.methods import METHODS
 from pretrace.studies import Study, load_study
 
-pytestmark = pytest.mark.full
+tiers = pytest.mark.parametrize(
+    "seeds", [range(10), pytest.param(range(10, 300), marks=pytest.mark.full)], ids=["few", "many"]
+)
 
 VALUES: tuple[Any, ...] = (
     "nope", "MIN_K", "Loss", "smollm2-135m", "sotu_split", "docstrings", "original", "{x}", "a\nb", "embedded", "*", "",
@@ -44,7 +46,7 @@ def mine() -> dict[str, Any]:
         "first": ["results_auc"],
         "models": {"tiny": {"source": "local", "path": "tiny", "dtype": "float32", "resources": {"gpu": 0}}},
         "benchmarks": {
-            "own": {"source": "local", "path": "texts.jsonl", "language": "en", "prefix": {"pool": 3, "draws": 2}}
+            "own": {"source": "local", "path": "texts.jsonl", "language": "en", "prefix": {"pool": 10, "draws": 2}}
         },
         "corpora": {"web": {"source": "local", "path": "texts.jsonl", "field": "text", "shards": 2}},
         "runs": [
@@ -59,7 +61,7 @@ def mine() -> dict[str, Any]:
         "artifacts": {
             "results_auc": ["all"],
             "results_tpr": {"panels": [run | {"length": [32, 64], "references": ["web"]}], "methods": ["loss", "ref"]},
-            "surp_figure4": {"panels": [run | {"length": 64}], "options": {"x": "k", "method": "min_k"}},
+            "surp_figure4": {"panels": [run | {"length": 64}], "options": {"x": "k", "y": "window", "method": "min_k"}},
         },
     }  # fmt: skip
 
@@ -79,6 +81,17 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
+def misspell(study: Any, draw: random.Random) -> None:
+    """Take a letter from one of the names."""
+    *path, last = draw.choice(places(study))
+    holder = study
+    for key in path:
+        holder = holder[key]
+    if isinstance(holder[last], str) and holder[last]:
+        gone = draw.randrange(len(holder[last]))
+        holder[last] = holder[last][:gone] + holder[last][gone + 1 :]
+
+
 def mutated(study: Any, draw: random.Random) -> Any:
     """A copy with one or two mistakes: a value, a key, a name of another place, or junk."""
     study = copy.deepcopy(study)
@@ -87,7 +100,7 @@ def mutated(study: Any, draw: random.Random) -> Any:
         holder = study
         for key in path:
             holder = holder[key]
-        match draw.randrange(6):
+        match draw.randrange(9):
             case 0:
                 holder[last] = draw.choice((*VALUES, nested(100)))
             case 1 if isinstance(holder, dict):
@@ -102,8 +115,10 @@ def mutated(study: Any, draw: random.Random) -> Any:
                 for key in source:
                     value = value[key]
                 holder[last] = copy.deepcopy(value[name])
-            case _:
+            case 5:
                 study = spoiled(study, draw)
+            case _:
+                misspell(study, draw)
     return study
 
 
@@ -143,28 +158,42 @@ def check_that_no_method_is_lost(study: Study, text: str) -> None:
             assert unknown <= views, (artifact.artifact, panel)
 
 
-def load(folder: Path, content: bytes) -> None:
+def load(folder: Path, content: bytes) -> str:
+    """Read a file; what refuses it, or "" if it loses no method."""
     path = folder / "study.yaml"
     path.write_bytes(content)
     studies: list[Study] = []
-    with limited():
-        refused = refuses(lambda: studies.append(load_study(CONFIG | {"study": str(path)}, ROOT / "config")))
-        if not refused:
-            refused = refuses(lambda: planned(studies[0]))
-            assert not refused, f"what was read cannot be planned: {refused}"
-            check_that_no_method_is_lost(studies[0], content.decode())
-            return
+    refused = refuses(lambda: studies.append(load_study(CONFIG | {"study": str(path)}, ROOT / "config")))
+    if not refused:
+        refused = refuses(lambda: planned(studies[0]))
+        assert not refused, f"what was read cannot be planned: {refused}"
+        check_that_no_method_is_lost(studies[0], content.decode())
+        return ""
     assert "study.yaml" in refused or "config" in refused, refused
     assert len(refused) < 6000, refused
     assert max(map(len, refused.split())) < 400, "nothing long is repeated"
+    return refused
+
+
+def text_of(study: Any) -> bytes:
+    return yaml.safe_dump(study, sort_keys=False).encode()
 
 
 @pytest.mark.parametrize("name", BASES)
-@seeds(300)
-def test_a_mutated_study_is_refused_or_loses_no_method(folder, name, seed):
-    load(folder, yaml.safe_dump(mutated(BASES[name], random.Random(seed)), sort_keys=False).encode())
+def test_a_study_is_read_before_it_is_mutated(folder, name):
+    assert load(folder, text_of(BASES[name])) == ""
 
 
-@seeds(200)
-def test_a_damaged_file_is_refused_or_loses_no_method(folder, seed):
-    load(folder, damaged(yaml.safe_dump(BASES["mine"], sort_keys=False).encode(), random.Random(seed)))
+@tiers
+@pytest.mark.parametrize("name", BASES)
+def test_a_mutated_study_is_refused_or_loses_no_method(folder, name, seeds):
+    for seed in seeds:
+        with limited(seed) as draw:
+            load(folder, text_of(mutated(BASES[name], draw)))
+
+
+@tiers
+def test_a_damaged_file_is_refused_or_loses_no_method(folder, seeds):
+    for seed in seeds:
+        with limited(seed) as draw:
+            load(folder, damaged(text_of(BASES["mine"]), draw))

@@ -1,7 +1,8 @@
 """A study file is checked before any job: every message says what is wrong, where, and what would be right."""
 
+import json
 import re
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,11 @@ from pretrace.methods import METHODS
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 from pretrace.studies.keys import SHARED_FOLDERS
+from pretrace.studies.user_files import CHECKED, check_user_files
 
+BOMB = "study: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefgh")
+)
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 FREE = {"base_url": "http://h/v1", "model": "m", "endpoint": "chat", "price": {"input": 0, "output": 0}}
 FAR = {"source": "openai", "api": FREE}
@@ -150,6 +155,75 @@ def test_a_mistake_is_named_with_its_place_and_remedy(load, broken, told):
         load(broken)
     for words in told:
         assert words in str(error.value)
+
+
+AT = {"model": "smollm2-135m", "benchmark": "sotu"}
+TEXTS = {"texts": {"source": "local", "path": "texts.jsonl"}}
+OF_TEXTS = RUN | {"benchmark": "texts"}
+
+
+def shown(**panel):
+    return {"results_auc": [AT | panel]}
+
+
+@pytest.mark.parametrize(
+    ("broken", "told"),
+    [
+        (study(artifacts=shown(references=["nope"])), "panels.0.references: unknown reference 'nope'"),
+        (study(runs=[RUN | {"corpus": "docstrings"}], artifacts=shown(references=["docstring"])), "mean 'docstrings'"),
+        (study(artifacts=shown(length=65)), "panels.0.length: no run of smollm2-135m on sotu has 65: valid: 32"),
+        (study(artifacts=shown(subset="nope")), "panels.0.subset: no run of smollm2-135m on sotu has 'nope'"),
+        (study(artifacts=shown(start_token="<s>")), "panels.0.start_token: no run .* has '<s>': valid: tokenizer"),
+        (study(runs=[RUN | {"subsets": ["nope"]}]), "runs.0.subsets: the entry of sotu has no subsets to choose from"),
+        (study(benchmarks=TEXTS, runs=[OF_TEXTS | {"subsets": ["nope"]}]), r"texts have no subset 'nope'; .* \['a'\]"),
+        (study(benchmarks=TEXTS, runs=[OF_TEXTS | {"lengths": [7]}]), "texts have no length 7; they have no lengths"),
+        (study(benchmarks=TEXTS, runs=[OF_TEXTS], artifacts=shown(benchmark="texts", subset="b")), "no subset 'b'"),
+        (study(runs=[RUN | {"references": ["smollm2-135m"]}]), "runs.0.references: smollm2-135m is the model of the"),
+        (study(models={"m": {"source": "local", "path": "."}}), "models.m.path: .* has no config.json"),
+        (study(models={"m": {"source": "local", "path": ""}}), "m.path: '' is not valid: it is empty"),
+        (study(models={"m": {"source": "local", "path": "texts.jsonl"}}), "models.m.path: .* has no config.json"),
+        (study(models={"m": {"source": "answers", "path": "."}}), "models.m.path: .* is a folder; give a file"),
+        (study(benchmarks={"b": {"source": "local", "path": "{x}.jsonl"}}), "has braces, which Snakemake takes"),
+        (study(benchmarks={"b": {"source": "local", "path": "x" * 300}}), "b.path: .* characters\\) does not exist"),
+        (study(benchmarks={"b": {"source": "local", "path": "x\0"}}), "b.path: .* does not exist"),
+        (study(study="smoke\n"), "ends with a line break"),
+        (study(study="README.md"), "'README.md' is reserved"),
+        (study(study="x" * 300), r"\(302 characters\) is not valid: it has more than 100 characters"),
+        (study(study="embedded"), "'embedded' is the study of .*embedded.yaml; choose another name"),
+        (f"study: mine\nruns: {'[' * 3000}{']' * 3000}", "line 2: not valid YAML .nested more than 30 levels deep"),
+        (BOMB, "its aliases stand for more than 1,000,000 values"),
+        ("study: &a [*a]", "the alias .a comes before the end of its anchor"),
+        (study(title="x" * 1_000_000), "a text of 1,000,000 characters"),
+        (study(runs=[RUN | {"model": "x" * 9000}]), "runs.0.model: unknown model .{60,100}... .9,003 characters"),
+        (study(runs=[RUN | {"x" * 900: 1}]), r"unknown key 'runs.0.x{60}... \(900 characters\)'"),
+        (study(runs=[RUN | {"methods": [{"gap_k": {"window": [1000000]}}]}]), "must be above 0 and at most 10000"),
+        (study(runs=[RUN | {"methods": [{"con_recall": {"gamma": [1e308]}}]}]), "above -100 and at most 100"),
+        (study(runs=[RUN | {"methods": ["MIN_K"]}]), "unknown method 'MIN_K': did you mean 'min_k'"),
+        (study(runs=[RUN | {"methods": [{5: 1}]}]), "runs.0.methods.0: the key 5 is not text; write a name"),
+        ("study: mine\nruns: [{null: 3}]", "runs.0: the key None is not text"),
+        (study(models={None: {}}), "models: the key None is not text"),
+        (study(models={"m": None}), "models: m: nothing where a mapping is needed"),
+        (study(runs=[]), "runs: .. is not valid: it has 0 entries and needs at least 1"),
+        (study(minutes=float("inf")), "minutes: inf is not valid: it must be a finite number"),
+    ],
+)  # fmt: skip
+def test_what_could_only_fail_in_a_job_is_refused_in_plain_words(load, tmp_path, monkeypatch, broken, told):
+    monkeypatch.delenv(CHECKED, raising=False)
+    rows = [{"text": f"a text {label}", "label": label, "subset": "a"} for label in (0, 1)]
+    for name in ("texts.jsonl", "{x}.jsonl"):
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    with pytest.raises(InputError, match=told) as error:
+        check_user_files(Plan(load(broken)))
+    assert len(str(error.value)) < 1000
+
+
+def test_threads_beyond_any_machine_are_refused(load):
+    with pytest.raises(InputError, match="threads: 100000 is not valid: it must be at most 1024"):
+        load(study(), threads=100_000)
+
+
+def test_braces_in_a_title_are_a_title(load):
+    assert load(study(title="of {model}")).title == "of {model}"
 
 
 def test_no_study_is_called_as_a_folder_that_studies_share():
