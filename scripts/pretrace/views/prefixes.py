@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.benchmarks.slices import Slice, of_length
+from pretrace.benchmarks.slices import Slice, of_length, whole_numbers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
 from pretrace.runtime.logs import log
@@ -121,15 +121,11 @@ def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[i
     The code shuffles texts in the order of their source, which ids that are running numbers keep; it does not look for
     equal texts.
     """
-    import pandas as pd
-
-    for length, texts in of_subset.groupby("length", dropna=False):
-        rng = random.Random(42)
+    for length in dict.fromkeys(whole_numbers(of_subset["length"])):
+        rng, texts = random.Random(42), of_subset[of_length(of_subset, length)]
         for kind, label in KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
-            _check_pool(
-                pool, len(ids), _texts_of(kind, subset), None if pd.isna(length) else int(str(length))
-            )
+            _check_pool(pool, len(ids), _texts_of(kind, subset), length)
             rng.shuffle(ids)
             yield from _rows(length, kind, ids[:pool])
 
@@ -153,13 +149,10 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
 
 def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
     """Group texts by length, longest first, without repeats."""
-    import pandas as pd
-
-    groups: dict[int | None, Texts] = {}
-    for length, group in texts.groupby("length", dropna=False):
-        once = group.sort_values("text_id").drop_duplicates("text")
-        words = None if pd.isna(length) else int(str(length))
-        groups[words] = dict(zip(once["text_id"], once["text"], strict=True))
+    once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
+    groups: dict[int | None, Texts] = defaultdict(dict)
+    for length, id, text in zip(whole_numbers(once["length"]), once["text_id"], once["text"], strict=True):
+        groups[length][id] = text
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 
