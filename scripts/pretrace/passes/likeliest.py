@@ -28,7 +28,7 @@ FORCED = 100  # the highest bias that an API takes
 _ROUNDING = 0.01  # nats above 0 that a log-probability may be
 _CANDIDATES = 3  # tokens after each text of the probe; the likeliest would be written without a bias too
 _TOLERANCE = 0.1, 0.02  # nats, and relative: reduced precision differs between batches
-_TEXTS_AT_ONCE = 20  # each token of them may be a request
+_TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
 def scored(
@@ -41,7 +41,7 @@ def scored(
     """
     read = _from_prompts if client.endpoint.top40 == "prompt_logprobs" else _token_by_token
     texts = iter(texts)
-    while some := list(islice(texts, _TEXTS_AT_ONCE)):
+    while some := list(islice(texts, _TEXTS_AT_ONCE * client.endpoint.concurrency)):
         for places in read(client, some, progress):
             yield np.array([of_place(*place) for place in places], dtype=np.float32).reshape(-1, 4).T
 
@@ -61,13 +61,13 @@ def _from_prompts(
 ) -> Iterator[list[Place]]:
     requests = [_request(ids, extra_body={"prompt_logprobs": TOP}) for ids, _ in texts]
     for (ids, first), places in zip(texts, client.ask(requests, prompt_logprobs, progress), strict=True):
-        for place, id in list(enumerate(ids))[first:]:
-            if len(places) != len(ids) or id not in places[place]:
-                raise InputError(
-                    f"{client.endpoint.name}: {client.endpoint.base_url} scores other tokens than it was sent (token "
-                    f"{place} of {len(ids)}). Check the tokenizer of the model's entry."
-                )
-        yield [(places[place], ids[place]) for place in range(first, len(ids))]
+        pairs = list(zip(places, ids, strict=False))[first:]
+        if len(places) != len(ids) or not all(id in values for values, id in pairs):
+            raise InputError(
+                f"{client.endpoint.name}: {client.endpoint.base_url} scores other tokens than the {len(ids)} that it "
+                "was sent. Check the tokenizer of the model's entry."
+            )
+        yield pairs
 
 
 def _token_by_token(
