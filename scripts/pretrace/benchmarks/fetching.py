@@ -22,9 +22,8 @@ from pretrace.runtime.hub import (
     ListedFile,
     Listing,
     copy_files,
-    listing,
+    fetchable,
     names_in,
-    require_access,
     snapshot,
 )
 
@@ -113,9 +112,7 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
         pages = addresses(entry)
         return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
     files = wanted(entry, part)
-    whole = listing(files.hub, "dataset", files.revision)
-    if whole.gated:
-        require_access(files.hub, "dataset")
+    whole = fetchable(files.hub, "dataset", files.revision)
     matching = whole.matching(files.patterns)
     _require(entry, files, matching.files, whole.commit)
     return matching

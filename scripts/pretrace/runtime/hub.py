@@ -132,12 +132,15 @@ def listing(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = N
     return Listing(str(info.sha), bool(info.gated), files)
 
 
-def require_access(hub: str, kind: Kind) -> None:
-    """Raise `InputError` with the remedy if the account of HF_TOKEN may not fetch a gated repository's files."""
+def fetchable(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None) -> Listing:
+    """List files as `listing` does; raise `InputError` too if the account of HF_TOKEN may not fetch them."""
     from huggingface_hub import HfApi
 
-    with explained(hub, kind, "main"):
-        _with_retries(lambda: HfApi().auth_check(hub, repo_type=kind))
+    files = listing(hub, kind, revision, names)
+    if files.gated:
+        with explained(hub, kind, revision):
+            _with_retries(lambda: HfApi().auth_check(hub, repo_type=kind))
+    return files
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:

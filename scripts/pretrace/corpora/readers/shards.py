@@ -16,10 +16,9 @@ from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.hub import (
     Listing,
     fetch_file,
+    fetchable,
     files_of,
-    listing,
     names_in,
-    require_access,
 )
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
@@ -116,9 +115,7 @@ def check_corpus(entry: HubCorpus) -> Listing:
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.
     """
     names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
-    files = listing(entry.hub, "dataset", entry.revision, names)
-    if files.gated:
-        require_access(entry.hub, "dataset")
+    files = fetchable(entry.hub, "dataset", entry.revision, names)
     if missing := [name for name in names if name not in files.files]:
         raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
     return files
