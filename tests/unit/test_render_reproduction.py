@@ -296,6 +296,56 @@ def test_the_summary_counts_each_artifact(results, tmp_path):
     assert table.blocks[-1].rows[0].label.startswith("con_recall table2 pythia-6.9b wikimia 32 words")
 
 
+def test_every_number_is_listed_where_the_artifact_says_so(results):
+    artifact = ARTIFACT | {"options": ARTIFACT["options"] | {"every": True}}
+    table = reproduction.reproduction(Artifact(**artifact), results)
+    listed = {block.title: block for block in table.blocks}
+    rows = {
+        row.label: [cell.number for cell in row.cells] for row in listed["SURP, table1, as the paper"].rows
+    }
+    assert rows["pythia-2.8b Min-K%"] == ["0.620", "0.650", "+0.030", "0.006", "no"]
+    assert "The farthest apart" not in listed
+    assert "SURP, table1, as the code" in listed
+
+
+def test_a_protocol_of_which_nothing_was_measured_is_not_shown(results):
+    rows = [row for row in SURP if row["protocol"] != "code"]
+    pd.DataFrame([row | {"protocol": "paper"} for row in rows]).assign(paper="surp").to_csv(
+        results.published["surp"], index=False
+    )
+    table, frame = table_of(results)
+    assert set(frame.loc["surp"].index.get_level_values("protocol")) == {"paper"}
+    surp = next(block for block in table.blocks if block.title == "SURP")
+    assert {head for head, _ in surp.columns} == {"as the paper"}
+    assert not any("public code" in note for note in table.notes)
+
+
+def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_path):
+    keys = {
+        "quantity": "in_range",
+        "document": "",
+        "reference": "",
+        "subset": "",
+        "length": pd.NA,
+        "low": 0.5,
+        "high": 0.8,
+    }
+    shares = {("none", 0): 0.0, ("given", 0): 0.65, ("given", 1): 0.79}
+    letters = [
+        keys | {"calibration": name, "label": label, "value": value}
+        for (name, label), value in shares.items()
+    ]
+    write_parquet(tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"}))
+    row = number("table12", "pythia-2.8b", "de_cop", "proportion", "0.65", unit="document", view="", start_token="",
+                 our_length="", our_setting="calibration=given")  # fmt: skip
+    pd.DataFrame([row]).assign(paper="surp").to_csv(results.published["surp"], index=False)
+    given = replace(
+        results, statistics={"letters": {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"}}
+    )
+    compared = compare(given, ["surp_table12"], {}).iloc[0]
+    assert (compared["measured"], compared["low"], compared["agrees"]) == (0.65, 0.5, "true")
+
+
 def test_the_figure_has_a_point_for_each_rate(results, tmp_path):
     drawing = scatter.reproduction_scatter(Artifact(**ARTIFACT), results)
     assert set(drawing.frame["metric"]) == {"auc", "tpr_at_5_fpr"}
