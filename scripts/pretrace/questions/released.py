@@ -14,6 +14,7 @@ from pretrace.runtime.errors import InputError, nearest
 if TYPE_CHECKING:  # planning checks files without pandas
     import pandas as pd
 
+QUESTION = ("book", "suspect", "passage", "order", "answer")
 SCORES = {
     "perplexity": ("loss", "form=perplexity"),
     "zlib": ("zlib", ""),  # of the logarithm of the perplexity, not of the perplexity as the paper says
@@ -25,8 +26,7 @@ SCORES = {
 
 def models_of(columns: list[str]) -> list[str]:
     """Return the models that a file of answers has columns of."""
-    known = ("book", "suspect", "passage", "order", "answer")
-    return list(dict.fromkeys(column.partition(":")[0] for column in columns if column not in known))
+    return list(dict.fromkeys(column.partition(":")[0] for column in columns if column not in QUESTION))
 
 
 def check_released(path: Path, model: str) -> None:
@@ -42,19 +42,20 @@ def released_answers(path: Path, model: str) -> Any:
     """Read a model's answers as an Arrow table of `table.SCHEMA`. Books that it was not asked about are left out."""
     import pandas as pd
     import pyarrow as pa
+    import pyarrow.parquet
 
     from pretrace.questions.table import SCHEMA
 
-    frame = pd.read_parquet(path)
     probabilities = [f"{model}:{letter}" for letter in LETTERS]
-    known = set(probabilities) <= set(frame.columns)
-    if known:
+    has_probabilities = probabilities[0] in pyarrow.parquet.read_schema(path).names
+    frame = pd.read_parquet(path, columns=[*QUESTION, *(probabilities if has_probabilities else [model])])
+    if has_probabilities:
         frame = frame[frame[probabilities[0]].notna()]
         chosen = frame[probabilities].astype("float64").set_axis(list(LETTERS), axis=1).idxmax(axis=1)
     else:
         chosen = frame[model].astype("object")
     answer = chosen.where(chosen.isin(LETTERS), None)
-    given = frame[probabilities].astype("float64") if known else pd.DataFrame(index=frame.index)
+    given = frame[probabilities].astype("float64") if has_probabilities else frame[[]]
     true = frame["answer"].astype("object")
     table = given.set_axis(PROBABILITIES[: given.shape[1]], axis=1).assign(
         task="de_cop", setting="", document=frame["book"].astype("object"), label=frame["suspect"], subset="",
