@@ -1,6 +1,5 @@
 """The answer of an audit: one of four verdicts, why, what follows, and what would make a better audit."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,6 +21,13 @@ DIFFERENCES = {
     SIZES: "your texts have another number of characters than the known ones",
     CLASSIFIER: "a classifier tells your texts from the known ones by their words alone",
 }
+MORE_DOCUMENTS = "Add known documents: at least {}, each with several texts. Twenty or more find much more."
+MORE_TEXTS = "Add texts of your documents, and known documents with as many texts each."
+SAME_KIND = (
+    "Take known texts of the same kind, author, time and length as yours: drafts, withheld chapters, texts of the same "
+    "authors from after the model's release."
+)
+LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
 CHECK = "too many known documents look trained on when each is compared with the others"
 
 
@@ -58,15 +64,6 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     return Verdict("none", p)
 
 
-MORE_DOCUMENTS = "Add known documents: at least {}, each with several texts. Twenty or more find much more."
-MORE_TEXTS = "Add texts of your documents, and known documents with as many texts each."
-SAME_KIND = (
-    "Take known texts of the same kind, author, time and length as yours: drafts, withheld chapters, texts of the same "
-    "authors from after the model's release."
-)
-LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
-
-
 def share_above(effect: float) -> float:
     """Return the share of a document's texts above the median known text, if it lies `effect` SD above."""
     from scipy.special import ndtr
@@ -86,19 +83,12 @@ def _blind_spots(frame: pd.DataFrame, design: "pd.Series[float]") -> list[tuple[
     spots = []
     documents = int(design["documents"])
     attainable = design["least_p"] if documents == 1 else 2 * design[["least_p", "least_p_all"]].min()
-    effects: Sequence[str] = (
-        ["smallest_effect"] if documents == 1 else ["smallest_effect", "smallest_effect_all"]
-    )
-    effect = design[list(effects)].min()
+    effect = design[["smallest_effect", *["smallest_effect_all"] * (documents > 1)]].min()
     if attainable > LEVEL:
         spots.append((f"even texts above every known text would only reach p = {attainable:.2g}", MORE_TEXTS))
     elif effect > TOO_LARGE:
-        spots.append(
-            (
-                f"it would only find texts that lie {effect:.1f} standard deviations above the known ones",
-                MORE_TEXTS,
-            )
-        )
+        reason = f"it would only find texts that lie {effect:.1f} standard deviations above the known ones"
+        spots.append((reason, MORE_TEXTS))
     positive = frame[(frame["unit"] == "positive") & (frame["method"] == COMBINED)]["p"]
     if positive.gt(LEVEL).any():
         reason = "the same methods do not find passages that the model surely read often"
