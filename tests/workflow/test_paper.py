@@ -132,7 +132,7 @@ def test_from_download_to_report(paper):
     for slug in artifacts:
         assert f'id="{slug}"' in report, slug
     rendered = {path.stem for kind in ("tables", "figures") for path in (study / kind).glob("*.csv")}
-    gone = ("table3", "table4", "table14", "figure1", "figure7", "figure8")
+    gone = ("table14", "figure7")
     assert rendered == set(artifacts) - {f"de_cop_{one}" for one in gone}
     table = (study / "tables" / "dc_pdd_table2.md").read_text(encoding="utf-8")
     assert "davinci-002" in table, "a model that is gone leaves the reason"
