@@ -2,7 +2,7 @@
 
 from pretrace import config_folder
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.logs import job_log, print_answer
 from pretrace.studies import load_study
 from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
@@ -10,6 +10,6 @@ from pretrace.studies.plan import Plan
 with job_log(snakemake.log[0]):
     plan = Plan(load_study(snakemake.config, config_folder()))
     lines, problems = report(plan, check_hub(plan))
-    log.info("%s", "\n".join(lines))
+    print_answer(lines)
     if problems:
         raise InputError("\n".join(["this will fail:", *problems]))

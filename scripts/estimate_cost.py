@@ -6,7 +6,7 @@ from pretrace.models.api.endpoint import Endpoint
 from pretrace.models.api.store import AnswerStore
 from pretrace.questions.estimate import estimate, table
 from pretrace.runtime.files import read_parquet, write_text
-from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.logs import job_log, print_answer
 
 with job_log(snakemake.log[0]):
     endpoints = {slug: Endpoint(name=slug, **api) for slug, api in snakemake.params.apis.items()}
@@ -22,4 +22,4 @@ with job_log(snakemake.log[0]):
         budget_usd=snakemake.config["budget_usd"],
     )
     write_text(snakemake.params.table, "\n".join(lines) + "\n")
-    log.info("%s", "\n".join(lines))
+    print_answer(lines)

@@ -40,6 +40,13 @@ class _Terminal(logging.StreamHandler[TextIO]):
             self.stream.write(f"{self._name}: {self._last.getMessage()}\n")
 
 
+def print_answer(lines: Iterable[str]) -> None:
+    """Print what the user asked a job for, such as an estimate, and log it."""
+    text = "\n".join(lines)
+    log.info("%s", text, extra={"file_only": True})
+    print(text, flush=True)
+
+
 @contextmanager
 def job_log(path: str | Path) -> Iterator[None]:
     """Send log lines and warnings to `path`; end the job at an error, without a bare traceback.
