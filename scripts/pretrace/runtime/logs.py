@@ -44,7 +44,7 @@ def print_answer(lines: Iterable[str]) -> None:
     """Print what the user asked a job for, such as an estimate, and log it."""
     text = "\n".join(lines)
     log.info("%s", text, extra={"file_only": True})
-    print(text, flush=True)
+    print(f"\n{text}", flush=True)  # after the line of a bar
 
 
 @contextmanager
