@@ -46,6 +46,28 @@ def test_a_file_that_may_not_be_read_is_not_to_be_deleted(tmp_path, monkeypatch,
     assert "elete" not in str(told.value)
 
 
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        pa.ArrowMemoryError("malloc of size 1"),
+        RuntimeError("DefaultCPUAllocator: can't allocate memory"),
+    ],
+    ids=["python", "arrow", "torch"],
+)
+def test_no_memory_is_no_defect_of_a_file_or_of_the_code(tmp_path, monkeypatch, capsys, error):
+    def read(*_, **__):
+        raise error
+
+    monkeypatch.setattr("pyarrow.parquet.read_table", read)
+    with pytest.raises(SystemExit), job_log(tmp_path / "log"):
+        read_table(tmp_path / "a.parquet")
+    told = capsys.readouterr().err
+    assert "Memory ran out" in told
+    assert "elete" not in told
+    assert "defect" not in told
+
+
 def test_an_archive_is_not_to_be_deleted_where_the_disk_is_full(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
         archive.writestr("a.jsonl", b"{}")

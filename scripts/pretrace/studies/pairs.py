@@ -5,7 +5,7 @@ A file that is not needed is [], as an input of a rule takes it. Parameters are 
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
 from typing import Any, Literal
 
@@ -54,7 +54,7 @@ class Pair:
 
     def beside(self, *, model: str | None = None, benchmark: str | None = None) -> "Pair":
         """Return the pair with another model or another benchmark."""
-        return Pair(self.study, model or self.model_slug, benchmark or self.benchmark_slug)
+        return pair_of(self.study, model or self.model_slug, benchmark or self.benchmark_slug)
 
     # the texts, and what is read before or in place of them
 
@@ -362,6 +362,12 @@ class Pair:
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"
+
+
+# each once: a dry run asks for the requests of a pair in many jobs
+@cache
+def pair_of(study: Study, model: str, benchmark: str) -> Pair:
+    return Pair(study, model, benchmark)
 
 
 def shared_view(study: Study, benchmark: str, view: str) -> str:

@@ -10,7 +10,7 @@ from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
-from pretrace.studies.pairs import Pair, shared_view
+from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
 from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
@@ -32,9 +32,8 @@ class Plan:
         shared: Mapping[str, str] = getattr(self.study, kind).shared
         return {*shared, *shared.values()}
 
-    @cache  # noqa: B019  (one plan a process)
     def pair(self, model: str, benchmark: str) -> Pair:
-        return Pair(self.study, self.study.models.slug_of(model), self.study.benchmarks.slug_of(benchmark))
+        return pair_of(self.study, self.study.models.slug_of(model), self.study.benchmarks.slug_of(benchmark))
 
     def model(self, name: str) -> Model:
         return Model(self.study, self.study.models.slug_of(name))
@@ -48,7 +47,7 @@ class Plan:
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
 
-    @cache  # noqa: B019
+    @cache  # noqa: B019  (one plan a process)
     def artifact(self, slug: str) -> "ShownArtifact":
         return ShownArtifact(self, slug)
 
