@@ -21,7 +21,7 @@ from pretrace.passes.requests import Request
 
 START = (0,)
 SWEEP = range(1, 11)
-TARGETS = {"recall, 7 shots": 5, "con_recall, 7 shots": 5, "recall, 1..10 shots": 6}
+TARGETS = {"recall, 7 shots": 4.5, "con_recall, 7 shots": 5, "recall, 1..10 shots": 6}
 
 
 def shared(engine: Engine, window: list[Request], prefixes: list[tuple[Ids, ...]]) -> None:
