@@ -36,7 +36,11 @@ with job_log(snakemake.log[0]):
         names=snakemake.params.names,
         left_out=snakemake.params.left_out,
         sealed=told(read_json(snakemake.input.seals)) if snakemake.input.seals else (),
-        shots=[shot for benchmark, path in drawn for shot in shots_of(benchmark, read_parquet(path))],
+        shots={
+            name: ids
+            for benchmark, path in drawn
+            for name, ids in shots_of(benchmark, read_parquet(path)).items()
+        },
     )
     concluding = [
         line

@@ -1,12 +1,15 @@
 """A study on one page that opens from disk: what was found, then every artifact, the configuration, versions."""
 
 import base64
+import hashlib
+import json
 import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -35,7 +38,7 @@ class Section:
     paper: str
     caption: str
     links: tuple[tuple[str, str], ...] = ()
-    """Name and path of each file."""
+    """Name and address of each file; the CSV's holds the data, so that a page on its own has them."""
     unavailable: str = ""
     table: str = ""
     image: str = ""
@@ -54,7 +57,7 @@ def render_report(
     warnings: Sequence[str] = (),
     names: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (),
     left_out: Sequence[Mapping[str, Any]] = (),
-    shots: Sequence[tuple[str, str]] = (),
+    shots: Mapping[str, Sequence[str]] | None = None,
     sealed: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
@@ -73,6 +76,7 @@ def render_report(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["sha256"] = _sha256
     page = environment.get_template("report.html.jinja").render(
         study=study,
         title=title,
@@ -80,7 +84,7 @@ def render_report(
         parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
         measures=any(RENDERERS[artifact.renderer].needs & MEASURED for artifact in artifacts),
         left_out=left_out,
-        shots=shots,
+        shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
         sealed=sealed,
         configuration=configuration.strip(),
         facts=_facts(provenance),
@@ -113,15 +117,15 @@ def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
     ]
 
 
-def shots_of(benchmark: str, prefixes: pd.DataFrame) -> list[tuple[str, str]]:
-    """Return for each prefix its name (benchmark, draw, subset, length, class) and its shots' ids in reading order."""
-    shots = []
+def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
+    """Return the shots' ids in reading order by the prefix's name: benchmark, draw, subset, length and class."""
+    shots = {}
     keys = ["draw", "subset", "length", "kind"]
     for _, prefix in prefixes.groupby(keys, dropna=False, sort=True):
         draw, subset, length, kind = prefix[keys].iloc[0]
         words = [f"draw {draw}", str(subset), "" if pd.isna(length) else f"{length} words", f"{kind}s"]
         ids = prefix.sort_values("position")["text_id"]
-        shots.append((", ".join([benchmark, *filter(None, words)]), ", ".join(ids)))
+        shots[", ".join([benchmark, *filter(None, words)])] = ids.tolist()
     return shots
 
 
@@ -146,7 +150,12 @@ def _section(artifact: Artifact, folder: Path) -> Section:
         return replace(section, unavailable=artifact.unavailable)
     files = outputs(artifact, folder)
     links = tuple(
-        (suffix.upper(), Path(os.path.relpath(path, folder)).as_posix())
+        (
+            suffix.upper(),
+            _address("text/csv", _text(path))
+            if suffix == "csv"
+            else Path(os.path.relpath(path, folder)).as_posix(),
+        )
         for suffix, path in files.items()
         if suffix not in ("html", "txt")
     )
@@ -157,6 +166,15 @@ def _section(artifact: Artifact, folder: Path) -> Section:
     points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
     return replace(section, reading=reading, links=links, image=image, width=width)
+
+
+def _address(kind: str, text: str) -> str:
+    """Return a data URI of a text; letters and digits stay as they are, which is shorter than base64."""
+    return f"data:{kind};charset=utf-8,{quote(text, safe=',:;')}"
+
+
+def _sha256(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 def _text(path: Path) -> str:
