@@ -75,4 +75,4 @@ def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results: R
     for metric, values in by_metric.items():
         assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), metric
     labels = [axis.get_ylabel() for axis in drawing.figure.axes[:2]]
-    assert labels == ["AUC, with 95 % interval", "AUC as published, with 95 % interval"]
+    assert labels == ["AUC, with 95 % interval", "AUC as published,\nwith 95 % interval"]
