@@ -164,7 +164,7 @@ def _stretches(config: Any) -> bool:
 
 
 def _verified(way: PrefixSharing, features: Features, name: str) -> bool:
-    """Whether texts after a shared prompt prefix have the same features as texts that begin with it."""
+    """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
     try:
         off = _off(way, features.of_model(_small(features.model)))
     except (

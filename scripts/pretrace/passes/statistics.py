@@ -245,7 +245,7 @@ def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
 
 
 def _tie(likeliest: torch.Tensor) -> torch.Tensor:
-    """Whether in each row [n, 41], sorted, the last ties with the 40th, as more tokens may."""
+    """Return whether in each row [n, 41], sorted, the last ties with the 40th, as more tokens may."""
     if likeliest.shape[1] <= TOP:
         return torch.zeros(len(likeliest), dtype=torch.bool)
     return likeliest[:, TOP] == likeliest[:, TOP - 1]
