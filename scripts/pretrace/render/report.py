@@ -15,7 +15,7 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.catalogue import RENDERERS
-from pretrace.render.names import PAPERS
+from pretrace.render.names import PAPERS, method_label
 from pretrace.render.registry import Artifact, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
@@ -76,7 +76,7 @@ def render_report(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.filters["sha256"] = _sha256
+    environment.filters |= {"sha256": _sha256, "method_label": method_label}
     page = environment.get_template("report.html.jinja").render(
         study=study,
         title=title,
