@@ -222,24 +222,24 @@ def _check_references(registries: _Registries, downloads: Mapping[str, Download]
         _check_files(registry, downloads)
     for slug, model in models.entries.items():
         if model.tokenizer is not None:
-            models.require(model.tokenizer, f"models.{slug}.tokenizer")
+            models.require(model.tokenizer, f"{models.places[slug]}.tokenizer")
         if not isinstance(model, TrainedModel):
             continue
         training = model.training
-        _check_training(training, f"models.{slug}.training", registries)
+        _check_training(training, f"{models.places[slug]}.training", registries)
         if model.shadows is not None and (training.start or not training.members):
             raise InputError(
-                f"models.{slug}.shadows: shadow models repeat a training from "
+                f"{models.places[slug]}.shadows: shadow models repeat a training from "
                 "random weights (no training.from) and on members (no training.members: false); remove shadows."
             )
     for slug, benchmark in benchmarks.entries.items():
         if benchmark.split is not None:
-            benchmarks.require(benchmark.split, f"benchmarks.{slug}.split")
+            benchmarks.require(benchmark.split, f"{benchmarks.places[slug]}.split")
 
 
 def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> None:
     for slug, entry in registry.entries.items():
-        where = f"{registry.kind}.{slug}"
+        where = registry.places[slug]
         for place, download in downloads_named(entry).items():
             if download not in downloads:
                 hint = nearest(download, downloads)
