@@ -1,6 +1,7 @@
 """What every file of the project may import."""
 
 import ast
+import os
 import re
 import subprocess
 import sys
@@ -147,3 +148,11 @@ def test_the_way_of_one_text_names_files_that_are_there_at_most_20():
     assert f"These are {len(files)} files" in told
     assert len(files) <= 20
     assert not [file for file in files if not (LIBRARY / file).is_file()]
+
+
+def test_the_library_that_is_installed_is_the_clones(tmp_path):
+    """An editable install must not copy the library into site-packages, where it would hide the clone's."""
+    command = [sys.executable, "-c", "import pretrace; print(pretrace.__file__)"]
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert Path(shown.stdout.strip()).parent.parent.name == "scripts"

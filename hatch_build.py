@@ -1,0 +1,22 @@
+"""Put the workflow into the wheel, beside the library that it calls."""
+
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+INSIDE = {
+    "scripts/pretrace": "pretrace",
+    "Snakefile": "pretrace/Snakefile",
+    "config": "pretrace/config",
+    "profiles": "pretrace/profiles",
+    "workflow": "pretrace/workflow",
+}
+
+
+class WorkflowInWheel(BuildHookInterface):
+    """Files of the wheel from outside the library: workflow, scripts, profiles, registries, published numbers."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        # an editable install reads the clone: copies in site-packages would hide it
+        if version != "editable":
+            build_data["force_include"].update(INSIDE)
