@@ -1,7 +1,6 @@
 """Read YAML and check its keys; every complaint names the file, the key and what would be right."""
 
 import ast
-import errno
 import inspect
 import sys
 from collections.abc import Callable, Mapping
@@ -113,8 +112,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
     except IsADirectoryError as error:
         raise InputError(f"{path} is a folder; a YAML file is needed.") from error
     except OSError as error:
-        name = shortened(path) if error.errno == errno.ENAMETOOLONG else path
-        raise InputError(f"{name} cannot be read ({error.strerror}). {remedy(error)}".rstrip()) from error
+        raise InputError(f"{path} cannot be read ({error.strerror}). {remedy(error)}".rstrip()) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError) as error:

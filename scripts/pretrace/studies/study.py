@@ -246,7 +246,7 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
                 raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
         path = path_of(entry)
         if path is not None:
-            place = registry.places[slug] + (".path" if slug not in registry.overridden else "")
+            place = where + (".path" if slug not in registry.overridden else "")
             of_models = {"local": "checkpoint", "answers": "file"} if isinstance(entry, ModelEntry) else {}
             needed = of_models.get(entry.source, getattr(entry, "path_is", "either"))
             _check_path(place, path, needed)
