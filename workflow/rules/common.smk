@@ -1,4 +1,5 @@
 # The study, resolved, and what rules look up in it. No rules here.
+import os
 import re
 import sys
 from pathlib import Path
@@ -14,6 +15,8 @@ from pretrace.studies.compute import api_work, texts_of_apis
 from pretrace.studies.user_files import announcement, check_user_files
 
 STARTED = time()
+# the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
+os.environ.setdefault("TQDM_DISABLE", "1")
 try:
     STUDY = load_study(config, config_folder())
     PLAN = Plan(STUDY)
