@@ -36,7 +36,6 @@ TEXTS = (
     "It was the best of times, it was the",
 )
 _CANDIDATES = 2  # of the most probable next tokens, so that an unlikely one is compared as well
-_TOLERANCE = 0.1, 0.02  # nats, and relative: reduced precision differs between batches
 _TOP = 5  # as many as every API gives
 
 Prompt = str | list[int]
@@ -172,8 +171,7 @@ class Probe:
         return starts
 
     def _compare(self, text: str, piece: str, generated: float, echoed: float) -> None:
-        absolute, relative = _TOLERANCE
-        if math.isclose(generated, echoed, abs_tol=absolute, rel_tol=relative):
+        if likeliest.agree(generated, echoed):
             return
         raise InputError(
             self._says(

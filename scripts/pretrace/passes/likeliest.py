@@ -27,7 +27,6 @@ Place = tuple[dict[int, float], int]
 FORCED = 100  # the highest bias that an API takes
 _ROUNDING = 0.01  # nats above 0 that a log-probability may be
 _CANDIDATES = 3  # tokens after each text of the probe; the likeliest would be written without a bias too
-_TOLERANCE = 0.1, 0.02  # nats, and relative: reduced precision differs between batches
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
@@ -138,6 +137,12 @@ def _check(values: Iterable[float]) -> None:
         raise MalformedAnswerError("a log-probability that is none")
 
 
+def agree(logprob: float, other: float) -> bool:
+    """Return whether a server means the same probability by two log-probabilities (nats) of a token."""
+    # reduced precision differs between batches
+    return math.isclose(logprob, other, abs_tol=0.1, rel_tol=0.02)
+
+
 def check_bias(client: ApiClient, prompts: Iterable[Ids]) -> int:
     """Find out whether a server tells of a token that a bias forces what it tells without a bias; count the tokens.
 
@@ -152,9 +157,7 @@ def check_bias(client: ApiClient, prompts: Iterable[Ids]) -> int:
             for id in sorted(values, key=lambda id: -values[id])[:_CANDIDATES]:
                 asked.append(_forced(ids, id))
                 [(written, forced)] = client.ask(asked[-1:], next_token)
-                absolute, relative = _TOLERANCE
-                same = math.isclose(values[id], forced.get(id, 1), abs_tol=absolute, rel_tol=relative)
-                if written != id or not same:
+                if written != id or not agree(values[id], forced.get(id, 1)):
                     raise InputError(
                         f"{client.endpoint.name}: {client.endpoint.base_url} does not tell a token's probability "
                         f"before a bias: token {id} has log-probability {values[id]:.3f}, and where a bias forces it "
