@@ -18,8 +18,8 @@ def quick(monkeypatch):
 
 
 def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path):
-    made.gutenberg(hub, books=6, before=2)
-    made.dolma(hub, books=8, files=2)
+    made.gutenberg(hub, books=6, before=2, length=3700)
+    made.dolma(hub, books=8, files=2, length=3700)
     entry, source = fetched("dolma_book", tmp_path, gutenberg=hub.url, **BOOKS)
     table = build("dolma_book", entry, [source])
     counts = table.groupby(["subset", "length", "label"]).size().to_dict()
@@ -32,8 +32,10 @@ def test_dolma_book_is_built_of_later_books_and_dolmas(hub, tmp_path):
     ids = table.loc[table["label"] == 0, "document"].str.removeprefix("nonmember-").astype(int)
     assert (ids >= 70002).all(), "books released before 2024 are not later ones"
     book = table[(table["document"] == table["document"].iloc[0]) & (table["subset"] == "tail")]
-    last = book[book["length"] == 1024]["text_id"].str[-5:].astype(int).tolist()
-    assert last == [1, 2], "the last two of three segments"
+    last = {length: own["text_id"].str[-5:].astype(int).tolist() for length, own in book.groupby("length")}
+    assert last == {1024: [1, 2], 512: [5, 6]}, (
+        "the last two of three segments, and of seven on a grid of their own"
+    )
     texts = [path for _, path, _ in hub.asked if path.endswith(".txt") and "/epub/7" in path]
     assert len(texts) == len(set(texts)) == 4, "no more books are asked for than are needed, each once"
     assert not (tmp_path / "texts" / "dolma").exists(), "Dolma's own files are not kept"

@@ -19,7 +19,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.loaders.sotu import SEGMENTS_NEEDED, nested_lengths, segments
+from pretrace.benchmarks.loaders.sotu import SEGMENTS_NEEDED, segments
 from pretrace.benchmarks.rows import jsonl_rows, rows
 from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
@@ -121,9 +121,11 @@ class DolmaBook(FromHub):
 
 @loader("dolma_book", entry=DolmaBook)
 def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
-    """Return head, middle and tail (the subsets) of every book, at every length; a book is a document."""
+    """Return head, middle and tail (the subsets) of every book; a book is a document.
+
+    Each length has a grid of its own, as in the paper: the tail of 512 words ends at the last whole 512.
+    """
     files = dict(files_of(sources[0]))
-    lengths = nested_lengths(entry.lengths)
     texts = []
     for label, name in _FILES.items():
         if name not in files:
@@ -133,8 +135,8 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
         for _, row in rows(files[name]):
             words = row["text"].split()
             book = f"{'member' if label else 'nonmember'}-{row['id']}"
-            for length in lengths:
-                for subset, index in segments(len(words), length, lengths[-1]):
+            for length in entry.lengths:
+                for subset, index in segments(len(words), length, length):
                     text_id = f"{book}-{subset}-{length:04d}-{index:05d}"
                     about = {"text_id": text_id, "label": label, "subset": subset, "document": book}
                     texts.append(cut(words, index * length, length, **about))
