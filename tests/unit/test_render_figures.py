@@ -107,6 +107,31 @@ def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
     assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
 
 
+def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, tmp_path: Path):
+    drawn, row = made_up.scores_frame, made_up.metric_row
+
+    def with_ties(separation, seed):
+        frame = drawn(separation, seed)
+        number = frame["id"].str[1:].astype(int)
+        empty = np.where(number < made_up.MEMBERS, number % 4 == 0, number % 2 == 0)
+        return frame.assign(
+            score=frame["score"].where(frame["method"] != "surp", np.where(empty, 0.0, -1 - number))
+        )
+
+    def with_mark(method, *others, **named):
+        return row(method, *others, **named | ({"marks": "over_5_percent_empty"} if method == "surp" else {}))
+
+    monkeypatch.setattr(made_up, "scores_frame", with_ties)
+    monkeypatch.setattr(made_up, "metric_row", with_mark)
+    drawing = made_up.draw(ROC, made_up.make_study(tmp_path))
+    assert drawing.reading.startswith("tiny-135m on speeches, ")
+    assert (
+        ": 25 % of the members and 50 % of the non-members have no surprising token and tie at SURP's highest score, 0"
+        in drawing.reading
+    )
+    assert not made_up.draw(ROC | {"methods": ["loss"]}, made_up.make_study(tmp_path)).reading
+
+
 def test_lines_differ_in_colour_or_dashes_a_method_keeps_its_own_and_controls_are_grey(monkeypatch):
     styles = line_styles(list(METHOD_LABELS))
     shown = [(style.color, str(style.dashes)) for method, style in styles.items() if not is_control(method)]
@@ -157,12 +182,17 @@ def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z
 
 def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results: Results):
     drawing = made_up.draw(SCATTER, results)
-    assert drawing.figure.axes[2].get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
+    every, surprising = drawing.figure.axes
+    assert surprising.get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
     points = pd.read_parquet(results.statistics["tokens"][made_up.MODEL, made_up.BENCHMARK])
     counts = points.groupby("curve").size().to_dict()
     assert drawing.frame.groupby("drawn").size().to_dict() == counts
     shares = drawing.frame[drawing.frame["drawn"] == "share"].groupby("label")["share"].sum()
     assert shares.between(99.5, 100).all()
+    markers = [len(points.get_offsets()) for points in every.collections]
+    assert markers == [
+        drawing.frame.query(f"drawn == 'share' and label == {label}").shape[0] for label in (1, 0)
+    ]
 
 
 def test_a_benchmark_without_placebos_is_an_error(results: Results):

@@ -9,6 +9,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
+from pretrace.methods.settings import empty_score
 from pretrace.render.figures.drawing import (
     CLASS_STYLES,
     GREY,
@@ -19,7 +20,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     sheet,
 )
-from pretrace.render.names import CLASSES, marked_label, method_label
+from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
@@ -47,7 +48,10 @@ def _curves(
 
 
 def roc(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel: ROC curves at `Artifact.one_setting`, whole and at low false positive rates."""
+    """Draw a row a panel: ROC curves at `Artifact.one_setting`, whole and at low false positive rates.
+
+    The reading says how many texts tie at a method's highest score because they have nothing that it scores.
+    """
     panels, rows, frames = _curves(artifact, results, "roc")
     with sheet(PAGE, 2.75 * len(panels)) as drawn:
         grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 0.72])
@@ -57,7 +61,23 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(panel.name, loc="left", fontsize=7.5)
-    return Drawing(drawn, of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels))
+    ties = [tie for shown in zip(panels, rows, frames, strict=True) for tie in _ties(*shown)]
+    points = of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels)
+    return Drawing(drawn, points).noted(ties)
+
+
+def _ties(panel: Panel, rows: Rows, frame: pd.DataFrame) -> list[str]:
+    """Return a sentence for each method by which over 5 % of the texts tie: the first step of its curve."""
+    sentences = []
+    for name, row in rows.items():
+        if EMPTY in row["marks"].split(";") and empty_score(name.split(";")[0], row["setting"]) == 0:
+            nonmembers, members = frame.loc[frame["method"] == name, ["fpr", "tpr"]].iloc[1]
+            sentences.append(
+                f"{panel.name}: {100 * members:.0f} % of the members and {100 * nonmembers:.0f} % of the non-members "
+                f"have no surprising token and tie at {method_label(name)}'s highest score, 0 (the straight part of "
+                "its curve)."
+            )
+    return sentences
 
 
 def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.colors import LogNorm
 from matplotlib.lines import Line2D
 
-from pretrace.evaluation.tokens import FEWEST, HEXAGONS
+from pretrace.evaluation.tokens import FEWEST
 from pretrace.render.figures.drawing import (
     BLUE,
     CLASS_STYLES,
@@ -35,19 +34,17 @@ LOGPROB = "log-probability of the token (nats)"
 
 
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a row a panel: density of all tokens of each class; the surprising tokens with their mean by entropy."""
+    """Draw a row a panel: all tokens of both classes, one over the other; the surprising ones and their mean."""
     panels = results.panels(artifact)
     frames = [results.tokens_of(artifact, panel) for panel in panels]
-    with sheet(PAGE, 2.6 * len(panels) + 0.25) as drawn:
-        grid = drawn.subplots(len(panels), 3, squeeze=False, width_ratios=[1, 1, 1.15])
+    with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
+        grid = drawn.subplots(len(panels), 2, squeeze=False)
         letters = map(letter, count())
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
-            title = f"{next(letters)}{panel.name}\nall tokens of members"
-            _draw_shares(drawn, axes[:2], frame[frame["curve"] == "share"])
-            _draw_surprising(axes[2], frame)
-            axes[0].set_title(title, loc="left", fontsize=7)
-            axes[1].set_title("\nall tokens of non-members", loc="left", fontsize=7)
-            axes[2].set_title(f"{next(letters)}{_title(frame)}", loc="left", fontsize=7)
+            _draw_shares(axes[0], frame[frame["curve"] == "share"])
+            _draw_surprising(axes[1], frame)
+            for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
+                axis.set_title(f"{next(letters)}{title}", loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
             for label, style in CLASS_STYLES.items()
@@ -66,22 +63,17 @@ def _title(frame: pd.DataFrame) -> str:
     return "surprising tokens\n" + ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
 
 
-def _draw_shares(drawn: Any, axes: Any, shares: pd.DataFrame) -> None:
-    """Draw hexagons coloured by the share of a class's tokens in them, on one scale; a line at the threshold."""
-    width, height = (2 * np.diff(np.unique(shares[key].round(9))).min() for key in ("x", "y"))
-    extent = (0, HEXAGONS[0] * width, -HEXAGONS[1] * height, 0)
-    norm = LogNorm(shares["weight"].min(), shares["weight"].max())
-    for axis, label in zip(axes, CLASSES, strict=True):
+def _draw_shares(axis: Any, shares: pd.DataFrame) -> None:
+    """Draw a marker for each hexagon and class, filled for members; its side grows with the share of tokens (log)."""
+    limits = np.log([shares["weight"].min(), shares["weight"].max()])
+    for label, style in CLASS_STYLES.items():
         own = shares[shares["label"] == label]
-        image = axis.hexbin(own["x"], own["y"], C=own["weight"], gridsize=HEXAGONS, extent=extent, norm=norm,
-                            reduce_C_function=np.sum, cmap="YlGnBu", linewidths=0.1)  # fmt: skip
-        axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
-        axis.set(xlim=extent[:2], ylim=extent[2:], xlabel="entropy (nats)")
-    axes[0].set_ylabel(LOGPROB)
-    axes[1].tick_params(labelleft=False)
-    bar = drawn.colorbar(image, ax=list(axes), fraction=0.035, pad=0.015, aspect=26)
-    bar.set_label("share of tokens (%, log)")
-    bar.outline.set_linewidth(0.5)
+        sides = np.interp(np.log(own["weight"]), limits, (1, 4.2))
+        fill, edge = (style.color, 0) if label else ("none", 0.45)
+        axis.scatter(own["x"], own["y"], s=sides**2, marker=style.marker, facecolors=fill,
+                     edgecolors=style.color, linewidths=edge)  # fmt: skip
+    axis.axvline(EPS, color="black", linewidth=0.8, linestyle=(0, (3, 2)))
+    axis.set(xlim=(0, None), ylim=(None, 0.3), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
 def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
