@@ -18,7 +18,8 @@ def surp(
     """Mean log-probability (nats) of the surprising tokens: {H_i < eps} and {l_i < percentile of l}.
 
     A text without one was not surprising and scores `empty`: 0, the maximum, which no other text reaches. The
-    paper leaves this open; public code gives -100.
+    paper leaves this open; public code gives -100. Its "value k/100 of the way from the minimum to the maximum" is
+    how numpy defines the percentile "in a sorted copy", so it is taken by rank, not as a point in the range.
     Zhang and Wu, Adaptive Pre-training Data Detection for LLMs via Surprising Tokens, 2024.
     """
     logprobs = text.logprobs[surprising(text, eps, percentile)]

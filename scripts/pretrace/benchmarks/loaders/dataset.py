@@ -4,6 +4,11 @@
 Rows are those of `local`, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
 `document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
 all its rows.
+
+The papers' benchmarks have loaders of their own, which read the released files by `benchmarks.rows`, though WikiMIA and
+BookMIA are data sets of this kind too. MIMIR's lines of bare strings are none, and `datasets` reads a CSV cell `NA`,
+`None` or `null` as missing, which would lose words of BookTection. Own reading names the file and line of a bad row,
+fetches only the lengths that are asked for, and needs no second copy in Arrow.
 """
 
 import os
