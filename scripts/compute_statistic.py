@@ -2,17 +2,20 @@
 
 from pathlib import Path
 
+from pretrace.evaluation.audit_scores import Conditions
 from pretrace.evaluation.statistics import STATISTICS, StatisticInputs
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
+    options = dict(snakemake.params.options)
     inputs = StatisticInputs(
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
         files={kind: path for kind, path in snakemake.input.items() if path},
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
-        **snakemake.params.options,
+        conditions=[Conditions(**keys) for keys in options.pop("conditions")],
+        **options,
     )
     write_parquet(snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs))

@@ -43,9 +43,13 @@ def main() -> None:
     for row in rows:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
-    print(f"{len(rows)} passages of {given.words} words from {texts} documents", file=sys.stderr)
+    print(
+        f"{len(rows)} passages of {given.words} words from {texts} document{'s' * (texts != 1)}",
+        file=sys.stderr,
+    )
     if short:
-        print(f"{len(short)} documents are shorter and have no passage: {shortened(short)}", file=sys.stderr)
+        which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
+        print(f"{len(short)} {which} no passage: {shortened(short)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

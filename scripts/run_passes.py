@@ -3,8 +3,6 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.models.api.client import connected
-from pretrace.passes.echo import echo_target
 from pretrace.passes.job import Share, run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
@@ -20,6 +18,10 @@ share = Share.named(names.pop("share", ""))
 
 @contextmanager
 def behind_api():
+    # here, so that models whose weights are read need no client
+    from pretrace.models.api.client import connected
+    from pretrace.passes.echo import echo_target
+
     with connected(
         snakemake.wildcards.model,
         entry["api"],

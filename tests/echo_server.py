@@ -88,9 +88,9 @@ class EchoServer:
         def place(row: torch.Tensor, id: int) -> dict[str, Any]:
             top = row.topk(min(most, self.most)).indices.tolist()
             return {
-                str(one): {"logprob": max(float(row[one]), -9999.0), "rank": int((row >= row[one]).sum()),
-                           "decoded_token": self._piece(one)}
-                for one in dict.fromkeys((id, *top))
+                str(token): {"logprob": max(float(row[token]), -9999.0), "rank": int((row >= row[token]).sum()),
+                           "decoded_token": self._piece(token)}
+                for token in dict.fromkeys((id, *top))
             }  # fmt: skip
 
         listed = [None, *(place(row, id) for row, id in zip(after, ids[1:], strict=False))]

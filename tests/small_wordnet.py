@@ -24,8 +24,8 @@ def write_wordnet(folder: Path) -> Path:
                 offsets.setdefault(word.partition("(")[0], []).append(offset)
         (folder / f"data.{pos}").write_text(content, encoding="utf-8")
         index = "".join(
-            f"{lemma} {pos[0]} {len(at)} 1 @ {len(at)} 0 {' '.join(f'{one:08d}' for one in at)}  \n"
-            for lemma, at in sorted(offsets.items())
+            f"{lemma} {pos[0]} {len(places)} 1 @ {len(places)} 0 {' '.join(f'{offset:08d}' for offset in places)}  \n"
+            for lemma, places in sorted(offsets.items())
         )
         (folder / f"index.{pos}").write_text("  1 a licence\n" + index)
         (folder / f"{pos}.exc").write_text(EXCEPTIONS.get(pos, ""))

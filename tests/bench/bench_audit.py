@@ -75,12 +75,12 @@ def shares(
 ) -> list[float]:
     """Return the share of `times` suspect documents with p <= `LEVEL`, of each test."""
     rng = np.random.default_rng([count, own, round(100 * icc), unequal, round(10 * shift)])
-    sizes, found = sizes_of(count, unequal), np.zeros(len(tests))
+    sizes, rejected = sizes_of(count, unequal), np.zeros(len(tests))
     for _ in range(times):
         known, code = documents(rng, sizes, icc, draw)
         suspect = documents(rng, np.array([own]), icc, draw)[0] + shift
-        found += [TESTS[name](known, code, suspect) <= LEVEL for name in tests]
-    return list(found / times)
+        rejected += [TESTS[name](known, code, suspect) <= LEVEL for name in tests]
+    return list(rejected / times)
 
 
 RUN = {key: [] for key in ("corpora", "references", "neighbours", "questions")} | {

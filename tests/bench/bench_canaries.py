@@ -36,11 +36,11 @@ def power(
 ) -> float:
     """The share of `repetitions` made-up models that the test finds; each relabelling serves `columns` of them."""
     rng = np.random.default_rng([canaries, twins, int(100 * effect)])
-    found = [
+    shares = [
         p_values(drawn(canaries, twins, effect, rng, columns), resamples, seed) <= LEVEL
         for seed in range(repetitions // columns)
     ]
-    return float(np.mean(found))
+    return float(np.mean(shares))
 
 
 def main() -> None:

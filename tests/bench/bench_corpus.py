@@ -51,12 +51,12 @@ def relabelled(units: Units, rng: np.random.Generator) -> float:
 
 def cell(design: Design, icc: float, effect: float, times: int) -> str:
     rng = np.random.default_rng([*design, round(100 * icc), round(10 * effect)])
-    found = np.zeros(2)
+    rejected = np.zeros(2)
     for _ in range(times):
         units = units_of(rng, design, icc, effect)
         mine = t_p_values(units) if not units.exchangeable else p_values(units, RELABELLINGS, 0)
-        found += [relabelled(units, rng) <= LEVEL, mine[0] <= LEVEL]
-    return " / ".join(f"{100 * share:.0f}" for share in found / times)
+        rejected += [relabelled(units, rng) <= LEVEL, mine[0] <= LEVEL]
+    return " / ".join(f"{100 * share:.0f}" for share in rejected / times)
 
 
 def main() -> None:
@@ -73,7 +73,7 @@ def main() -> None:
             f"| suspected | held out | {' | '.join(f'ICC {icc:g}' for icc in ICCS)} |\n|{'---|' * (2 + len(ICCS))}"
         )
         for design in DESIGNS:
-            named = [f"{design[at]} of {design[at + 1]} texts" for at in (0, 2)]
+            named = [f"{design[place]} of {design[place + 1]} texts" for place in (0, 2)]
             cells = [cell(design, icc, effect, times) for icc in ICCS]
             print(f"| {' | '.join([*named, *cells])} |", flush=True)
         print()

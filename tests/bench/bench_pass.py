@@ -49,7 +49,7 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
     """Min-K%++'s public loop: both whole softmaxes of one text, then the mean and variance over the
     vocabulary.
     """
-    found = []
+    results = []
     with torch.no_grad():
         for text in window:
             ids = torch.tensor([[start, *text.tokens.tolist()]], device=model.device)
@@ -59,8 +59,8 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
             token_log_probs = log_probs.gather(-1, ids[0, 1:, None]).squeeze(-1)
             mu = (probs * log_probs).sum(-1)
             sigma = (probs * torch.square(log_probs)).sum(-1) - torch.square(mu)
-            found.append((token_log_probs.cpu().numpy(), mu.cpu().numpy(), sigma.cpu().numpy()))
-    return found
+            results.append((token_log_probs.cpu().numpy(), mu.cpu().numpy(), sigma.cpu().numpy()))
+    return results
 
 
 def main() -> None:

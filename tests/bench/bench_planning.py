@@ -43,7 +43,8 @@ def made_up_project(project: Path, models: int, benchmarks: int) -> Path:
         "study": "many",
         "models": {f"m{model}": {"source": "local", "path": f"m{model}"} for model in range(models)},
         "benchmarks": {
-            f"b{at}": {"source": "local", "path": f"b{at}.jsonl", "lengths": [8]} for at in range(benchmarks)
+            f"b{number}": {"source": "local", "path": f"b{number}.jsonl", "lengths": [8]}
+            for number in range(benchmarks)
         },
         "corpora": {"web": {"source": "local", "path": "corpus.txt", "shards": 2}},
         "runs": runs,
@@ -74,7 +75,7 @@ def compare(project: Path, study: str, repetitions: int) -> None:
     print(f"{' '.join(jobs.split())} jobs" if jobs else "nothing to be done")
     for way, (wall, cpu, memory) in best.items():
         print(f"{way:28} {wall:6.2f} s, CPU {cpu:6.2f} s, peak {memory:6.3f} GB")
-    parse = (best["snakemake --list-rules"][at] - best["snakemake --version"][at] for at in (0, 1))
+    parse = (best["snakemake --list-rules"][kind] - best["snakemake --version"][kind] for kind in (0, 1))
     print("{:28} {:6.2f} s, CPU {:6.2f} s".format("parse", *parse))
 
 

@@ -1,6 +1,6 @@
 """How fast prefixed passes are, against the prefix put before every text, one text at a time.
 
-python tests/bench/bench_prefix.py results/models/smollm2-135m/checkpoint.json [--texts 54] [--public-texts 6]
+python tests/bench/bench_prefix.py results/models/smollm2-135m/checkpoint.json [--texts 54] [--no-sweep]
 
 Prints seconds a text and ratios for ReCall and Con-ReCall with 7 shots and for the sweep over 1 to 10 shots, the best
 repetitions of ways that take turns. `passes`: the passes with a prefix alone. `method`: with the pass over the
@@ -39,7 +39,7 @@ def one_at_a_time(model: Any, window: list[Request], before: Ids) -> list[tuple[
     """ReCall's and Con-ReCall's public way: one input, the library's loss over the text's tokens (its logits in
     float32), and the log-softmax of every position once more.
     """
-    found = []
+    results = []
     with torch.no_grad():
         for text in window:
             ids = torch.tensor([[*before, *text.tokens.tolist()]], device=model.device)
@@ -47,14 +47,16 @@ def one_at_a_time(model: Any, window: list[Request], before: Ids) -> list[tuple[
             labels[:, : len(before)] = -100
             output = model(ids, labels=labels)
             log_probs = torch.nn.functional.log_softmax(output.logits, dim=-1)
-            found.append((-output.loss.item(), log_probs[0, -1, ids[0, -1]]))
-    return found
+            results.append((-output.loss.item(), log_probs[0, -1, ids[0, -1]]))
+    return results
 
 
 def ratios(best: dict[str, np.ndarray]) -> None:
     """`best` of each way -> public / ours, wall and CPU, for the passes and for the whole method."""
     runs = {name: 10 if "1..10" in name else 1 for name in TARGETS}
     for name, target in TARGETS.items():
+        if f"public {name}" not in best:
+            continue
         passes = best[f"public {name}"] / best[f"shared {name}"]
         method = (best[f"public {name}"] + runs[name] * best["public text itself"]) / (
             best[f"shared {name}"] + best["shared text itself"]
@@ -68,16 +70,19 @@ def ratios(best: dict[str, np.ndarray]) -> None:
 def main() -> None:
     parser = parser_of(__doc__, texts=54, repetitions=3)
     parser.add_argument("--public-texts", type=int, default=6, help="of them, for the way one at a time")
+    parser.add_argument("--no-sweep", action="store_true", help="leave out 1 to 10 shots, most of the time")
     options = parser.parse_args()
     target, model = loaded(options)
     drawn = texts(options.texts + 20, options.tokens, target.vocabulary)
-    pools = [tuple(tuple(shot.tokens.tolist()) for shot in drawn[at : at + 10]) for at in (0, 10)]
+    pools = [tuple(tuple(shot.tokens.tolist()) for shot in drawn[start : start + 10]) for start in (0, 10)]
     window, few = drawn[20:], drawn[20 : 20 + options.public_texts]
     prefixes = {
         "recall, 7 shots": [pools[0][:7]],
         "con_recall, 7 shots": [pool[:7] for pool in pools],
         "recall, 1..10 shots": [pools[0][:count] for count in SWEEP],
     }
+    if options.no_sweep:
+        del prefixes["recall, 1..10 shots"]
     print(f"{len(window)} and {len(few)} texts")
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
     shared(engine, window[:4], [pools[0][:1]])  # decides how prefixes are shared

@@ -23,8 +23,8 @@ TARGETS = {"tokens": 1.6, "tree": 1.5, "generate": 4.0}
 
 def prompts_of(passages: int, option: int, header: int, vocabulary: int) -> list[Ids]:
     """24 prompts a passage: a header, four options in every order, an end; random tokens, alike nowhere else."""
-    drawn = [tuple(one.tokens.tolist()) for one in texts(4 * passages, option, vocabulary)]
-    [top] = [tuple(one.tokens.tolist()) for one in texts(1, header, vocabulary)]
+    drawn = [tuple(request.tokens.tolist()) for request in texts(4 * passages, option, vocabulary)]
+    [top] = [tuple(request.tokens.tolist()) for request in texts(1, header, vocabulary)]
     return [
         (*top, *(token for place in order for token in drawn[4 * number + place]), *top[:8])
         for number in range(passages)
@@ -32,10 +32,10 @@ def prompts_of(passages: int, option: int, header: int, vocabulary: int) -> list
     ]
 
 
-def read(reader: Reader, root: Branch, found: dict[int, torch.Tensor]) -> None:
+def read(reader: Reader, root: Branch, stored: dict[int, torch.Tensor]) -> None:
     with torch.inference_mode():
         for places, features in reader.answers(root, torch.Tensor.float):
-            found.update(dict.fromkeys(places, features))
+            stored.update(dict.fromkeys(places, features))
 
 
 def generated(model: Any, prompts: list[Ids]) -> None:

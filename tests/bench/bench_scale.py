@@ -30,9 +30,9 @@ def write_texts(path: Path, texts: int) -> None:
     rng = np.random.default_rng(0)
     words = np.array([f"word{number}" for number in range(5000)])
     with path.open("w", encoding="utf-8") as file:
-        for at in range(texts):
+        for place in range(texts):
             text = " ".join(words[rng.integers(len(words), size=TOKENS)])
-            row = {"input": text, "label": at // 5 % 2, "length": TOKENS, "document": f"d{at // 5}"}
+            row = {"input": text, "label": place // 5 % 2, "length": TOKENS, "document": f"d{place // 5}"}
             file.write(json.dumps(row) + "\n")
 
 

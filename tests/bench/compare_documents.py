@@ -1,9 +1,10 @@
-"""Compare the numbers of README.md and docs/embedded_study.md with the tables of a finished run of the embedded study.
+"""Compare the numbers of README.md and docs/ with the tables and figures of a finished run of the embedded study.
 
     python tests/bench/compare_documents.py [results/embedded]
 
-AUCs and the ends of intervals may differ by TOLERANCE, and ranks by PLACES: this is what other machines and types of
-numbers brought. A sentence that is not in its document is an error too, so that an edit of one side shows.
+AUCs, the ends of intervals and shares may differ by TOLERANCE, and ranks by PLACES: this is what other machines and
+types of numbers brought. A `Row` or a `Reading` may name its own. A sentence that is not in its document
+is an error too, so that an edit of one side shows.
 """
 
 import re
@@ -17,9 +18,12 @@ import pandas as pd
 from pretrace.render.names import METHOD_LABELS
 
 ROOT = Path(__file__).parents[2]
-README, EMBEDDED = "README.md", "docs/embedded_study.md"
+README, EMBEDDED, AUDIT, EXTRACTION = (
+    "README.md", "docs/embedded_study.md", "docs/audit.md", "docs/extraction.md",
+)  # fmt: skip
 TOLERANCE = 0.05
 PLACES = 3
+NAN = float("nan")
 NUMBER = r"(-?\d+(?:\.\d+)?)"
 
 SMALL, MEDIUM = "pico-en-small", "pico-en-medium"
@@ -40,8 +44,84 @@ class Found(NamedTuple):
     selection: str = "held_out"
 
 
+class Row(NamedTuple):
+    """A row of one CSV of the run: `where` are its values by column.
+
+    Printed numbers are `scale` times as large; `tolerance` is in the unit of the CSV. A column may be "least COLUMN" or
+    "greatest COLUMN", of all rows that fit.
+    """
+
+    file: str
+    where: tuple[tuple[str, object], ...]
+    columns: tuple[str, ...] = AUC
+    scale: float = 1
+    tolerance: float = TOLERANCE
+
+
+class Reading(NamedTuple):
+    """A sentence of a text file of the run, with {} for each number; `tolerances`: one for each."""
+
+    file: str
+    sentence: str
+    tolerances: tuple[float, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(f"number {place}" for place in range(1, 1 + len(self.tolerances)))
+
+
+Source = Found | Row | Reading
+
+
+def audit(texts: int, method: str, label: int = 1) -> Row:
+    """Return the row of figure `audit_power` on the medium model, whose share is printed in percent."""
+    where = (("model", MEDIUM), ("method", method), ("texts", texts), ("label", label))
+    return Row("figures/audit_power.csv", where, scale=100)
+
+
+def extracted(document: str, scale: float = 1, *columns: str) -> Row:
+    """Return the row of a document of the panel `licences`."""
+    where = (("model", SMOLLM), ("benchmark", "licences"), ("unit", "document"), ("document", document))
+    return Row("tables/extraction.csv", where, columns or ("extractable",), scale, 0.02)
+
+
+def corpus(model: str, method: str, *columns: str, scale: float = 1, tolerance: float = 0.1) -> Row:
+    """Return the row of table `corpus_test`; effects are in standard deviations, so twice an AUC's tolerance."""
+    where = (("model", model), ("method", method))
+    return Row("tables/corpus_test.csv", where, columns or INTERVAL, scale, tolerance)
+
+
+def answered(model: str, metric: str, *columns: str) -> Row:
+    """Return DE-COP's row of released answers; the mean of ten resamples, as published, scatters by 0.01."""
+    where = (
+        ("model", f"{model}-released"),
+        ("method", "de_cop"),
+        ("metric", metric),
+        ("selection", "default"),
+    )
+    return Row(
+        "tables/de_cop_table2.csv", where, columns or INTERVAL, tolerance=0.01 if metric == "auc" else 0.03
+    )
+
+
+def power(model: str, method: str, documents: int) -> Row:
+    """Return the row of figure `corpus_power`, whose share is printed in percent."""
+    where = (("model", model), ("method", method), ("documents", documents))
+    return Row("figures/corpus_power.csv", where, ("share",), 100)
+
+
+RELEASED = {
+    "Mistral-7B": "mistral-7b", "Mixtral-8x7B": "mixtral-8x7b", "LLaMA-2-13B": "llama-2-13b",
+    "LLaMA-2-70B": "llama-2-70b", "GPT-3, 69 books": "gpt-3",
+}  # fmt: skip
+LICENCES = {
+    "MIT licence": "230", "BSD licence": "325", "Apache licence": "2,118", "address of 1790": "1,225",
+    "address of 2026": "1,603",
+}  # fmt: skip
+VERSES = Reading("figures/famous_verses.txt", "{} of the 49 verses of the day", (2,))
+
 # {} is a number; the numbers are compared in order with the columns of what follows
-SENTENCES: list[tuple[str, str, list[Found]]] = [
+SENTENCES: list[tuple[str, str, list[Source]]] = [
     (README, "of 2005-2020, 32 words | SmolLM2-135M | Gap-K% | {} [{}, {}] | {} [{}, {}] |",
      [Found(SMOLLM, "sotu", 32, "gap_k", INTERVAL), Found(SMOLLM, "sotu", 32, "blind", INTERVAL)]),
     (README, "| the same with shots | SmolLM2-135M | Con-ReCall | {} [{}, {}] | {} [{}, {}] |",
@@ -83,6 +163,66 @@ SENTENCES: list[tuple[str, str, list[Found]]] = [
     (EMBEDDED, "In the null model Gap-K% has {} [{}, {}].", [Found(NULL, "sotu_split", 64, "gap_k", INTERVAL)]),
     (EMBEDDED, "a bag of words has {} [{}, {}], above every method",
      [Found("pico-en-temporal", "sotu_temporal", 64, "blind", INTERVAL)]),
+    (EMBEDDED, "over three draws ReCall has {} to {} and Con-ReCall {} to {}.",
+     [Row("tables/repetitions.csv", (("method", method), ("selection", "held_out")),
+          ("least value", "greatest value")) for method in ("recall", "con_recall")]),
+    (EMBEDDED, "RMIA finds {} in the small model, where Min-K% finds {}.",
+     [Found(SMALL, "sotu_split", 64, "rmia"), Found(SMALL, "sotu_split", 64, "min_k")]),
+    (EMBEDDED, "{} of 30 judged numbers of the paper come out",
+     [Reading("tables/reproduction.md", "{} of 30", (2,))]),
+    (EMBEDDED, "Its AUC of 0.972 for LLaMA-2-70B is {} here; as the area under the curve it is {}.",
+     [answered("llama-2-70b", "auc_as_published", "value"), answered("llama-2-70b", "auc", "value")]),
+    *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} [{{}}, {{}}] |",
+       [answered(model, "auc"), answered(model, "auc_as_published")]) for label, model in RELEASED.items()),
+    (EMBEDDED, "{} of the 49 are among the 102", [VERSES]),
+    (EMBEDDED, "It reaches {} [{}, {}] where Min-K% has {}.",
+     [Found(SMALL, "sotu_split", 64, "rmia", INTERVAL), Found(SMALL, "sotu_split", 64, "min_k")]),
+    (EMBEDDED, "at the paper's k = 0.2 on each model and at every length: {} against {} (small), {} against {} "
+     "(medium), {} against {} (Chinese, 512 words)",
+     [Found(*panel, method, selection="default")
+      for panel in ((SMALL, "sotu_split", 64), (MEDIUM, "sotu_split", 64), ("pico-zh-small", "peoples_daily", 512))
+      for method in ("dc_pdd", "min_k")]),
+    (EMBEDDED, "Min-K% finds them at {} [{}, {}], {} [{}, {}] and {}.",
+     [Found("pico-en-small-doses", "sotu_repeated", 64, "min_k", columns, subset)
+      for columns, subset in ((INTERVAL, "1x"), (INTERVAL, "3x"), (AUC, "10x"))]),
+    (EMBEDDED, "ReCall has {} and Con-ReCall {} in the medium model",
+     [Found(MEDIUM, "sotu_split", 64, "recall"), Found(MEDIUM, "sotu_split", 64, "con_recall")]),
+    (EMBEDDED, "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {}, EZ-MIA {} and WBC {}; Min-K% has {} "
+     "and Loss {} on the same texts.",
+     [Found(MEDIUM, "sotu_split", 64, method, INTERVAL if method == "gap_k" else AUC)
+      for method in ("gap_k", "min_k;window=3", "ez_mia", "wbc", "min_k", "loss")]),
+    (EMBEDDED, "PAC has {} on one era, where Min-K% has {}.",
+     [Found(MEDIUM, "sotu_split", 64, method, AUC, "1989-2024") for method in ("pac", "min_k")]),
+    (EMBEDDED, "SmolLM2-135M gives back what the web repeats most often: {} % of the windows of the MIT licence, {} % "
+     "of the BSD licence and {} % of the Apache licence.",
+     [extracted(f"{name} licence", 100) for name in ("MIT", "BSD", "Apache")]),
+    (EMBEDDED, "greedy decoding emits {} %",
+     [Row("tables/extraction.csv", (("model", "pico-en-by-heart"), ("subset", "100x"), ("unit", "class"), ("label", 1)),
+          ("greedy",), 100, 0.2)]),
+    (EMBEDDED, "| medium, at random within addresses | 431 texts, 421 held out | {} [{}, {}] |",
+     [corpus(MEDIUM, "loss")]),
+    (EMBEDDED, "| null model, the same texts | 431, 421 | {} [{}, {}] |", [corpus(NULL, "loss")]),
+    (EMBEDDED, "| whole addresses in or out | 34 addresses, 34 held out | {} [{}, {}] |",
+     [corpus("pico-en-segments", "loss")]),
+    (EMBEDDED, "the effect exceeds that on the reference model by {} [{}, {}].", [corpus(MEDIUM, "difference")]),
+    (EMBEDDED, "After seven texts of their own class, {} % of the members and {} % of the non-members are less likely "
+     "in the medium model, {} % and {} % in the null model.",
+     [corpus(model, "codec", "suspected_share", "held_out_share", scale=100) for model in (MEDIUM, NULL)]),
+    (EMBEDDED, "half of the texts of 4 addresses are enough for Loss to be found (in {} % of the draws).",
+     [power(MEDIUM, "loss", 4)]),
+    (EMBEDDED, "Loss needs 16 of each class (found in {} % of the draws)", [power("pico-en-segments", "loss", 16)]),
+    (AUDIT, "find {} % of the trained documents with one text of each, {} % with three and {} % with six; "
+     "the best single method finds {}, {} and {} %.",
+     [audit(1, "combined"), audit(3, "combined"), audit(6, "combined"),
+      audit(1, "min_k_pp"), audit(3, "gap_k"), audit(6, "min_k")]),
+    (AUDIT, "False alarms on this model are {} to {} %.",
+     [Row("figures/audit_power.csv", (("model", MEDIUM), ("label", 0)), ("least value", "greatest value"), 100)]),
+    *((EXTRACTION, f"| {name} | {windows} | {{}} | {{}} | {{}} |",
+       [extracted(name, 1, "extractable", "greedy"), extracted(name, 1, "longest_run")._replace(tolerance=20)])
+      for name, windows in LICENCES.items()),
+    *((EMBEDDED, f"| {METHOD_LABELS[method]} | {{}} [{{}}, {{}}] | |",
+       [Row("figures/famous_verses.csv", (("kind", "method"), ("method", method)), INTERVAL)])
+      for method in ("loss", "zlib", "min_k", "min_k_pp", "surp", "dc_pdd", "gap_k")),
 ]  # fmt: skip
 
 TABLES = [
@@ -94,25 +234,65 @@ TABLES = [
 HEADER = "| method | 2026 | placebos | rank |"
 
 
-def checks() -> Iterator[tuple[str, str, str, list[Found]]]:
+def checks() -> Iterator[tuple[str, str, str, list[Source]]]:
     """Yield (document, its words or a table's, sentence, what its numbers are)."""
-    texts = {document: words(document) for document in (README, EMBEDDED)}
+    texts = {document: words(document) for document in (README, EMBEDDED, AUDIT, EXTRACTION)}
     for document, sentence, numbers in SENTENCES:
         yield document, texts[document], sentence, numbers
     methods = {label: method for method, label in METHOD_LABELS.items()}
     lines = (ROOT / EMBEDDED).read_text(encoding="utf-8").split(HEADER)
-    for found, table in zip(TABLES, lines[1:], strict=True):
+    for source, table in zip(TABLES, lines[1:], strict=True):
         rows = table.strip().split("\n\n")[0].splitlines()[1:]
         for row in rows:
             label = row.split(" | ")[0].removeprefix("| ")
             method = methods[label.removesuffix(" (no model)")]
             sentence = f"| {label} | {{}} [{{}}, {{}}] | {{}} ± {{}} | {{}} of"
-            yield EMBEDDED, row, sentence, [found._replace(method=method)]
+            yield EMBEDDED, row, sentence, [source._replace(method=method)]
 
 
 def words(document: str) -> str:
     """Return a document's text with single spaces, so that a sentence is found across lines."""
     return " ".join((ROOT / document).read_text(encoding="utf-8").split())
+
+
+class Run:
+    """The numbers of a finished run: its AUCs, its CSVs and its texts."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.aucs = tables_of(folder)
+
+    def values(self, source: Source) -> Iterator[tuple[str, float, float]]:
+        """Yield (column, number of the run, allowed difference); NaN if the run does not have the number."""
+        match source:
+            case Found():
+                for column in source.columns:
+                    allowed = PLACES if column == "rank" else TOLERANCE
+                    yield column, value_of(self.aucs, source, column), allowed
+            case Row():
+                rows = self.rows(source)
+                for column in source.columns:
+                    kind, _, name = column.rpartition(" ")
+                    numbers = rows[name] if name in rows else pd.Series(dtype=float)
+                    chosen = (
+                        numbers.max() if kind == "greatest" else numbers.min() if kind else numbers.squeeze()
+                    )
+                    known = pd.api.types.is_number(
+                        chosen
+                    )  # one row has it, or the least or greatest of several
+                    yield column, source.scale * chosen if known else NAN, source.scale * source.tolerance
+            case Reading():
+                path = self.folder / source.file
+                match = match_of(source.sentence, path.read_text(encoding="utf-8")) if path.exists() else None
+                numbers = map(float, match.groups()) if match else [NAN] * len(source.tolerances)
+                yield from zip(source.columns, numbers, source.tolerances, strict=True)
+
+    def rows(self, source: Row) -> pd.DataFrame:
+        path = self.folder / source.file
+        frame = pd.read_csv(path, low_memory=False) if path.exists() else pd.DataFrame()
+        for column, value in source.where:
+            frame = frame[frame[column].eq(value)] if column in frame else frame.iloc[:0]
+        return frame
 
 
 def tables_of(folder: Path) -> pd.DataFrame:
@@ -125,14 +305,14 @@ def tables_of(folder: Path) -> pd.DataFrame:
     return whole[whole["metric"].fillna("auc").eq("auc")]
 
 
-def value_of(tables: pd.DataFrame, found: Found, column: str) -> float:
+def value_of(tables: pd.DataFrame, source: Found, column: str) -> float:
     """Return the number of the run, NaN if no table has it."""
     if column not in tables:
-        return float("nan")
-    mine = tables[tables[column].notna() & tables["subset"].astype(object).fillna("").eq(found.subset)]
+        return NAN
+    mine = tables[tables[column].notna() & tables["subset"].astype(object).fillna("").eq(source.subset)]
     for key in ("model", "benchmark", "length", "method", "selection"):
-        mine = mine[mine[key].eq(getattr(found, key))]
-    return float("nan") if mine.empty else float(mine[column].iloc[0])
+        mine = mine[mine[key].eq(getattr(source, key))]
+    return NAN if mine.empty else float(mine[column].iloc[0])
 
 
 def match_of(sentence: str, text: str) -> re.Match[str] | None:
@@ -142,27 +322,25 @@ def match_of(sentence: str, text: str) -> re.Match[str] | None:
 
 def differences(folder: Path) -> Iterator[str]:
     """Yield a line for each number that differs by more than is allowed, or that is not found."""
-    tables = tables_of(folder)
-    for document, text, sentence, numbers in checks():
+    run = Run(folder)
+    for document, text, sentence, sources in checks():
         match = match_of(sentence, text)
         if match is None:
             yield f"{document}: does not say {sentence!r}"
             continue
-        columns = [(found, column) for found in numbers for column in found.columns]
-        for printed, (found, column) in zip(match.groups(), columns, strict=True):
-            measured = value_of(tables, found, column)
-            allowed = PLACES if column == "rank" else TOLERANCE
-            if not abs(float(printed) - measured) <= allowed:
-                yield f"{document}: {match.group()!r}: {printed} is {measured:.3f} in the run ({column})"
+        measured = [number for source in sources for number in run.values(source)]
+        for printed, (column, value, allowed) in zip(match.groups(), measured, strict=True):
+            if not abs(float(printed) - value) <= allowed:
+                yield f"{document}: {match.group()!r}: {printed} is {value:.3f} in the run ({column})"
 
 
 def main() -> int:
     """Print what differs; 1 if anything does."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results" / "embedded"
-    found = list(differences(folder))
-    numbers = sum(len(found.columns) for *_, each in checks() for found in each)
-    print(*found, f"{numbers} numbers compared, {len(found)} lines differ", sep="\n")
-    return bool(found)
+    lines = list(differences(folder))
+    numbers = sum(len(source.columns) for *_, sources in checks() for source in sources)
+    print(*lines, f"{numbers} numbers compared, {len(lines)} lines differ", sep="\n")
+    return bool(lines)
 
 
 if __name__ == "__main__":

@@ -32,23 +32,23 @@ def aucs(folder: Path) -> pd.DataFrame:
     return chosen.assign(method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs])
 
 
-def distances(one: Path, other: Path) -> pd.DataFrame:
+def distances(first: Path, other: Path) -> pd.DataFrame:
     """A row for each AUC that both runs have, with its two values and their distance."""
     keys = ["model", "benchmark", *KEYS]
-    both = aucs(one).merge(aucs(other), on=keys, suffixes=("", "_other"))
+    both = aucs(first).merge(aucs(other), on=keys, suffixes=("", "_other"))
     return both.assign(distance=(both["value"] - both["value_other"]).abs()).dropna(subset=["distance"])
 
 
 def table(both: pd.DataFrame) -> pd.DataFrame:
     groups = both.groupby(["model", "selection"])["distance"]
-    summary = groups.agg(aucs="size", median="median", p95=lambda of: of.quantile(0.95), largest="max")
-    at = both.loc[groups.idxmax()]
+    summary = groups.agg(aucs="size", median="median", p95=lambda aucs: aucs.quantile(0.95), largest="max")
+    largest = both.loc[groups.idxmax()]
     return summary.reset_index().assign(
         where=[f"{m}, {b}, {s or 'all'}, {n} words" for m, b, s, n in
-               zip(at["method"], at["benchmark"], at["subset"], at["length"], strict=True)]
+               zip(largest["method"], largest["benchmark"], largest["subset"], largest["length"], strict=True)]
     )  # fmt: skip
 
 
 if __name__ == "__main__":
-    found = distances(Path(sys.argv[1]), Path(sys.argv[2]))
-    print(table(found).to_markdown(index=False, floatfmt=".4f"))
+    frame = distances(Path(sys.argv[1]), Path(sys.argv[2]))
+    print(table(frame).to_markdown(index=False, floatfmt=".4f"))

@@ -65,9 +65,9 @@ def main() -> None:
     parser.add_argument("--endpoint", default="chat", choices=["chat", "completions"])
     options = parser.parse_args()
 
-    asked = prompts()
+    questions = prompts()
     target = load_checkpoint(options.checkpoint, dtype="float32")
-    local = table(LocalAnswerer(target, "local", 2048).letters(asked, lambda answered: None))
+    local = table(LocalAnswerer(target, "local", 2048).letters(questions, lambda answered: None))
     about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20}
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -75,11 +75,11 @@ def main() -> None:
         AnswerStore(Path(folder) / "answers.sqlite") as store,
     ):
         served = table(
-            ApiAnswerer(client_at(url, store, **about), None).letters(asked, lambda answered: None)
+            ApiAnswerer(client_at(url, store, **about), None).letters(questions, lambda answered: None)
         )
     apart = np.abs(local - served)
     same = (local.argmax(axis=1) == served.argmax(axis=1))[~np.isnan(served).any(axis=1)]
-    print(f"{len(asked)} questions, {np.isnan(served).any(axis=1).sum()} without a letter")
+    print(f"{len(questions)} questions, {np.isnan(served).any(axis=1).sum()} without a letter")
     print(f"distance of a probability: mean {np.nanmean(apart):.3f}, largest {np.nanmax(apart):.3f}")
     print(f"the same likeliest letter: {same.sum()} of {len(same)}")
 

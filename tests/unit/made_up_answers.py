@@ -29,7 +29,7 @@ def rows(
 ) -> list[dict[str, Any]]:
     """Answers to 24 orders of each passage of `documents` documents a class, probabilities among the letters."""
     rng = np.random.default_rng(seed)
-    found = []
+    rows = []
     for number in range(2 * documents):
         label = int(number < documents)
         for passage in range(passages):
@@ -42,29 +42,29 @@ def rows(
                     + 0.25 * (np.arange(4) == place) * label
                 )
                 p = np.clip(p, 0.001, None) / np.clip(p, 0.001, None).sum()
-                found.append(
+                rows.append(
                     {"document": f"d{number:02d}", "label": label, "passage": passage, "length": length}
                     | {"permutation": permutation, "true_answer": LETTERS[place], "paraphraser": "paraphrase"}
                     | dict(zip(("p_a", "p_b", "p_c", "p_d"), map(float, p), strict=True))
                 )
-    return found
+    return rows
 
 
 def other_tasks(documents: int = 8) -> list[dict[str, Any]]:
     """Of each document one passage: two completions, a name cloze, and the two controls in every order."""
-    found = []
+    rows = []
     for number in range(2 * documents):
         label = int(number < documents)
         about = {"document": f"d{number:02d}", "label": label, "passage": 0, "length": 64}
         for task, setting, right in (("completion", "k=32", number % 3 == 0), ("completion", "k=50", False),
                                      ("name_cloze", "", bool(label))):  # fmt: skip
-            found.append(about | {"task": task, "setting": setting, "answer": "some words", "correct": right})
+            rows.append(about | {"task": task, "setting": setting, "answer": "some words", "correct": right})
         for permutation, order in enumerate(permutations(range(4))):
             right = LETTERS[order.index(0)]
-            at = about | {"permutation": permutation, "true_answer": right, "paraphraser": "paraphrase"}
-            found.append(at | {"task": "longest_option", "answer": right if number % 2 else "A"})
-            found.append(at | {"task": "odd_one_out", "answer": "B"})
-    return found
+            keys = about | {"permutation": permutation, "true_answer": right, "paraphraser": "paraphrase"}
+            rows.append(keys | {"task": "longest_option", "answer": right if number % 2 else "A"})
+            rows.append(keys | {"task": "odd_one_out", "answer": "B"})
+    return rows
 
 
 def run(**keys: Any) -> dict[str, Any]:

@@ -75,10 +75,10 @@ def runner(tiny_checkpoint, folder):
     return run
 
 
-def rows(job, manifest, start_token="tokenizer", **at):
+def rows(job, manifest, start_token="tokenizer", **keys):
     """The rows that a job stored of a pass, as dictionaries."""
     plain = PLAIN | {"view": "original", "start_token": start_token, "subset": "", "length": None}
-    return PassIndex(manifest, job.store).read(PassKey.from_json(plain | at)).to_pylist()
+    return PassIndex(manifest, job.store).read(PassKey.from_json(plain | keys)).to_pylist()
 
 
 def requests_of(texts, inner=()):

@@ -120,8 +120,8 @@ def scores_frame(separation: dict[str, float], seed: int) -> pd.DataFrame:
 
 
 def auc_of(scores: pd.DataFrame, method: str) -> float:
-    of = scores[scores["method"] == method].sort_values("id")["score"].to_numpy()
-    return float((of[:MEMBERS, None] > of[None, MEMBERS:]).mean())
+    values = scores[scores["method"] == method].sort_values("id")["score"].to_numpy()
+    return float((values[:MEMBERS, None] > values[None, MEMBERS:]).mean())
 
 
 def metrics_frame(scores: pd.DataFrame) -> pd.DataFrame:
@@ -264,7 +264,8 @@ def placebos_frame(metrics: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
     alone = dict.fromkeys(("mean", "sd", "z", "rank", "placebos"), np.nan) | {"placebo": True}
     others = [
-        chosen.assign(document=f"old{at}", value=value, **alone) for at, value in enumerate(PLACEBO_VALUES)
+        chosen.assign(document=f"old{number}", value=value, **alone)
+        for number, value in enumerate(PLACEBO_VALUES)
     ]
     return pd.concat([own, *others], ignore_index=True)[PLACEBO_COLUMNS]
 

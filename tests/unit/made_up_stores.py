@@ -59,17 +59,17 @@ class Store:
         beside = altered or (f"{prefix} {draw} {shots}" if prefix else "")
         full = not beside if full is None else full
         for length, texts in self.benchmark.groupby("length", dropna=False):
-            at = None if pd.isna(length) else int(length)
+            words = None if pd.isna(length) else int(length)
             rows = [
                 self.row(id, beside, variant) | {"shots_used": shots} | (changes or {}).get(id, {})
                 for id in texts["text_id"] for variant in reversed(range(variants))
             ]  # fmt: skip
-            file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{at}.parquet"
+            file = f"{self.model}-{view}-{beside}-{start_token.strip('<|>')}-{words}.parquet"
             write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
             self.manifest["views"].append({
                 "view": view, "altered": altered, "prefix": prefix, "draw": draw, "shots": shots,
                 "start_token": start_token, "inner_start": inner_start, "windows": None, "subset": "",
-                "length": at,
+                "length": words,
                 "statistics": "full" if full else "logprobs",
                 "files": [{"file": file, "sha256": sha256_file(self.folder / file)}],
             })  # fmt: skip
@@ -88,10 +88,12 @@ def _table(rows: list[dict[str, Any]], full: bool) -> pa.Table:
 
 
 def a_run(*methods: str | dict[str, Any], **changes: Any) -> dict[str, Any]:
-    asked = [{"method": one, "parameters": {}} if isinstance(one, str) else one for one in methods]
+    chosen = [
+        {"method": method, "parameters": {}} if isinstance(method, str) else method for method in methods
+    ]
     return {"model": "tiny", "benchmark": "made_up", "subsets": None, "lengths": None, "start_token": "none",
             "inner_start": False, "views": ["original"], "draws": [0], "corpora": [], "references": [],
-            "methods": asked} | changes  # fmt: skip
+            "methods": chosen} | changes  # fmt: skip
 
 
 def score_of(store: Store, *runs: dict[str, Any], **more: Any) -> pd.DataFrame:

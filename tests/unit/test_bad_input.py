@@ -20,7 +20,6 @@ import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check
 from pretrace.questions.collected import check as check_answers
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
@@ -77,40 +76,6 @@ def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
         load(config, STUDY)
     finally:
         path.write_text(good, encoding="utf-8")
-
-
-@pytest.mark.parametrize(
-    ("kind", "entry", "complaint"),
-    [
-        ("benchmarks", {"path": ""}, r"mine\.path: '' is not valid"),
-        ("benchmarks", {"path": "folder"}, r"benchmarks\.mine\.path: .*folder is a folder; give a file"),
-        (
-            "benchmarks",
-            {"path": "a" * 300},
-            r"benchmarks\.mine\.path: .*characters\) does not exist",
-        ),
-        ("benchmarks", {"path": "t.txt", "source": "dataset"}, r"path: .*t\.txt is a file; give a folder"),
-        (
-            "benchmarks",
-            {"path": "t.txt", "views": {"paraphrase": "folder"}},
-            r"views\.paraphrase: .* give a file",
-        ),
-        (
-            "benchmarks",
-            {"path": "t.txt", "language": "zz"},
-            r"mine\.language: 'zz' is not a language of ISO 639-1",
-        ),
-        ("corpora", {"path": "folder"}, r"corpora\.mine\.path: .*folder is a folder; give a file"),
-        ("corpora", {"path": ""}, r"mine\.path: '' is not valid"),
-    ],
-)
-def test_a_path_or_language_that_no_job_could_use_is_refused_when_planning(tmp_path, kind, entry, complaint):
-    (tmp_path / "folder").mkdir()
-    (tmp_path / "t.txt").write_text("a text")
-    path = tmp_path / "study.yaml"
-    path.write_text(yaml.safe_dump(STUDY | {kind: {"mine": {"source": "local"} | entry}}))
-    with pytest.raises(InputError, match=complaint):
-        load_study(CONFIG | {"study": str(path)}, ROOT / "config")
 
 
 GOOD_STUDY = yaml.safe_dump(STUDY).encode()
@@ -229,10 +194,3 @@ def test_a_writer_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(UnicodeEncodeError):
         write_text(tmp_path / "t.txt", "\ud800")
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("written", ["true", "false"])
-def test_a_switch_that_snakemake_took_for_text_is_refused_with_what_to_write(written: str) -> None:
-    said = refuses(lambda: load_study(CONFIG | {"trust_remote_code": written}, ROOT / "config"))
-    assert "trust_remote_code" in said
-    assert f"On the command line, write {written.title()}." in said

@@ -17,11 +17,11 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from spoiling import JUNK, damaged, refuses, seeds, spoiled
 
 import tiny_models
-from pretrace.models.api.client import MalformedAnswerError, _usage
+from pretrace.models.api.client import MalformedAnswerError, tokens_used
 from pretrace.models.checkpoint import register_local
 from pretrace.passes.echo import echo_of
 from pretrace.passes.job import run
-from pretrace.questions.over_api import _letter_of_logprobs, _letter_of_text, reply_of
+from pretrace.questions.over_api import letter_of_logprobs, letter_of_text, reply_of
 
 ODD_TEXTS = [
     "a",
@@ -100,8 +100,8 @@ def test_a_tokenizer_without_special_tokens_is_used_or_refused(folder, lacking):
 
 
 def test_a_context_of_two_tokens_leaves_one_value_of_each_text(folder):
-    found = rows(folder, used(folder, max_length=2))
-    assert {len(row["logprobs"]) for row in found if not row["skipped"]} == {1}
+    stored = rows(folder, used(folder, max_length=2))
+    assert {len(row["logprobs"]) for row in stored if not row["skipped"]} == {1}
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e38])
@@ -158,7 +158,7 @@ CHAT = {"choices": [{"message": {"content": "B"}, "finish_reason": "stop", "logp
     "usage": {"prompt_tokens": 3, "completion_tokens": 1}}  # fmt: skip
 COMPLETION = {"choices": [{"text": "B", "logprobs": {"tokens": ["a", "b"], "token_logprobs": [None, -1.0],
     "text_offset": [0, 1], "top_logprobs": [{"B": -0.5, " A": -1.5}]}}]}  # fmt: skip
-READERS = (reply_of, _letter_of_text, _letter_of_logprobs, echo_of)
+READERS = (reply_of, letter_of_text, letter_of_logprobs, echo_of)
 
 
 def read(reader, body):
@@ -169,9 +169,9 @@ def read(reader, body):
         return None
 
 
-def is_sound(found) -> bool:
-    shares = getattr(found, "probabilities", None)
-    values = shares if shares is not None else getattr(found, "logprobs", ())[1:]
+def is_sound(answer) -> bool:
+    shares = getattr(answer, "probabilities", None)
+    values = shares if shares is not None else getattr(answer, "logprobs", ())[1:]
     return all(value is not None and math.isfinite(value) for value in values)
 
 
@@ -207,4 +207,4 @@ def test_a_spoiled_answer_is_asked_for_again_or_read(reader, good_answer, seed):
     "usage", [*JUNK, {"prompt_tokens": math.inf}, {"prompt_tokens": -5}, {"prompt_tokens": math.nan}]
 )
 def test_a_count_of_tokens_that_is_none_is_not_paid_by(usage):
-    assert _usage({"usage": usage}) is None
+    assert tokens_used({"usage": usage}) is None

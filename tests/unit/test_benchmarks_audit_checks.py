@@ -97,6 +97,10 @@ AUDIT_ERRORS = {
         r"t\.jsonl: the suspects \(label null\) have 80 words, the known non-members \(label 0\) 64\. .*cannot be "
         r"compared.*cut_passages\.py",
     ),
+    "a document of both classes": (
+        changed(SUSPECTS, 1, document="0-3") + KNOWN,
+        r"t\.jsonl:2 and .*t\.jsonl:28: the document '0-3' has suspects .* and known non-members .*under another name",
+    ),
     "no length in common": (
         changed(SUSPECTS, *range(12), length=64) + KNOWN,
         r"none of the 12 suspects .* can be compared: there are no known .* of their subset and length\. They are of "
@@ -146,13 +150,22 @@ AUDIT_REMARKS = {
         r"2 of 12 suspects .* take no part: there are no known .* of their subset and length \(without length in "
         r"subset 'poems'\)",
     ),
-    "a document of both classes": (
-        changed(SUSPECTS, 1, document="0-3") + KNOWN,
-        r"1 documents have suspects .* and known .*, the first is '0-3'\.",
+    "no document": (
+        changed([*SUSPECTS, *KNOWN], *range(62), document=None),
+        r"t\.jsonl: no text names a document: each passage counts as a document of its own; passages of one document "
+        r"do not\. Name each .*column document",
+    ),
+    "no document of suspects": (
+        [*changed(SUSPECTS, *range(12), document=None), *KNOWN],
+        r"t\.jsonl: no text of the suspects \(label null\) names a document",
     ),
     "few known texts": (
         SUSPECTS + texts(0, 12, 1),
         r"only 12 known non-members .*: no text can have a p below 1/13 = 0\.077\. Have at least 200\.",
+    ),
+    "one known document": (
+        SUSPECTS + texts(0, 1, 30),
+        r"the known non-members .* come from 1 document \(column document\)",
     ),
     "few known documents": (
         SUSPECTS + texts(0, 2, 30),
@@ -195,7 +208,8 @@ def test_texts_without_spaces_are_measured_in_characters(tmp_path):
     draw = random.Random(0)
 
     def chinese(label, length):
-        return {"text": "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length)), "label": label}
+        text = "".join(chr(draw.randint(0x4E00, 0x9FA5)) for _ in range(length))
+        return {"text": text, "label": label, "document": text[:8]}
 
     rows = [*(chinese(None, 200) for _ in range(5)), *(chinese(0, 64) for _ in range(30))]
     with pytest.raises(InputError, match=r"have 200 characters, the known non-members .* 64"):

@@ -20,7 +20,7 @@ from pretrace.benchmarks import build
 from pretrace.benchmarks.audit_checks import check_corpus
 from pretrace.benchmarks.keys import draw_canaries, draw_wordings, words_of_text, write_key
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
 from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.corpus_units import prepared
 from pretrace.methods.bag_of_words import word_counts
@@ -196,7 +196,7 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     return ScoredBenchmark("key", frame, table)
 
 
-CONDITIONS = {"start_token": "none", "references": []}
+CONDITIONS = Conditions("none", [])
 
 
 def p_of(path: Path, effect: float = 0.0) -> float:

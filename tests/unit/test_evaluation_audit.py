@@ -12,7 +12,7 @@ from test_evaluation_document_test import of_slice
 from bench.bench_audit import real_audits
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares, power
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
-from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
 from pretrace.evaluation.document_test import comparisons
 from pretrace.evaluation.significance import empirical_p
 from pretrace.evaluation.verdict import verdict
@@ -293,7 +293,7 @@ def test_the_power_grows_with_texts_and_false_alarms_stay():
     label = np.repeat(np.arange(80) % 2, 8)
     benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"))
     score = rng.normal(size=(2, 640)) + 0.8 * label
-    conditions = {"start_token": "none", "references": []}
+    conditions = Conditions("none", [])
     rows = pd.DataFrame(
         power(ScoredBenchmark("texts", scored.scores.assign(score=score.ravel()), benchmark), conditions)
     )

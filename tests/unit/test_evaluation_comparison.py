@@ -6,8 +6,9 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.comparison import partner
-from pretrace.evaluation.scores import Column, EvaluationSet
+from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import holm
+from pretrace.methods.settings import Column
 
 
 def test_every_method_against_every_other_and_chance():
@@ -45,6 +46,15 @@ def test_the_same_resamples_serve_every_method():
     pair = tests[(tests["method"] == "plain") & (tests["baseline"] == "other")]
     assert (pair[["difference", "low", "high"]] == 0).all(axis=None)
     assert (pair["p"] == 1).all()
+
+
+def test_the_interval_of_a_lead_over_chance_is_that_of_the_metric():
+    metrics, tests = run({("plain", ""): noise(200) + 2 * LABEL}, resamples=200)
+    keys = ["selection", "metric"]
+    for row in tests[tests["test"].eq("bootstrap")].to_dict("records"):
+        metric = only(metrics, **{key: row[key] for key in keys})
+        chance = metric["value"] - row["difference"]
+        assert (row["low"] + chance, row["high"] + chance) == pytest.approx((metric["low"], metric["high"]))
 
 
 def test_cells_are_separate():

@@ -11,7 +11,7 @@ from evaluation_tables import scores, texts
 from scipy.stats import binom, binomtest, t
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
 from pretrace.evaluation.corpus_test import (
     SHARES,
     corpus_power,
@@ -28,7 +28,7 @@ from pretrace.evaluation.corpus_units import RANK, Compared, Units, ensemble, pr
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.runtime.errors import InputError
 
-CONDITIONS = {"start_token": "none", "references": ["other"]}
+CONDITIONS = Conditions("none", ["other"])
 OLD, NEW = ([f"{kind}{n}" for n in range(200)] for kind in ("old", "new"))
 
 

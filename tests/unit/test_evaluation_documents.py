@@ -1,5 +1,8 @@
 """What is reported of documents, against scikit-learn, scipy and counting by hand."""
 
+import warnings
+from types import SimpleNamespace
+
 import made_up_answers as made_up
 import numpy as np
 import pandas as pd
@@ -8,8 +11,9 @@ from evaluation_tables import auc, noise, only, run, scores, texts
 from scipy import stats
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from pretrace.evaluation.documents import youden_accuracy
+from pretrace.evaluation.documents import welch_tests, youden_accuracy
 from pretrace.evaluation.metrics import ACCURACIES
+from pretrace.evaluation.selection import Estimand, RankingKey
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet
 
@@ -108,3 +112,14 @@ def test_welchs_test_is_scipys_on_the_documents(results):
     assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
     assert (welch["p_holm"] >= welch["p"]).all()
     assert "odd_one_out" not in set(welch["method"]), "without any spread there is nothing to test"
+
+
+def test_a_class_of_equal_scores_is_tested_without_a_warning():
+    """Welch's t-test is then that of the other class's mean against this score."""
+    scores = np.array([0.1, 0.1, 0.1, 0.1, 0.2, 0.3, 0.5])
+    units = SimpleNamespace(scores=scores[None], scored=np.ones((1, 7), dtype=bool), label=np.arange(7) < 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        [test] = welch_tests(units, [Estimand("default", 0, (RankingKey(0),))])
+    assert test.p == pytest.approx(stats.ttest_1samp(scores[4:], 0.1).pvalue)
+    assert test.difference == pytest.approx(0.1 - scores[4:].mean())

@@ -38,10 +38,17 @@ def test_roc_points_are_those_of_sklearn():
 def test_densities_are_of_each_class_scaled_together():
     rng = np.random.default_rng(0)
     label = np.arange(400) % 2 == 0
-    members, nonmembers = densities(rng.normal(size=400) * 3 + label, label)
+    curves = densities(rng.normal(size=400) * 3 + label, label)
+    members, nonmembers = curves[1], curves[0]
     for density in (members, nonmembers):
         assert 0.8 < np.trapezoid(density, PLACES) <= 1.001
     assert np.average(PLACES, weights=members) > np.average(PLACES, weights=nonmembers)
+
+
+def test_a_class_of_equal_scores_has_no_density():
+    label = np.arange(20) < 10
+    scores = np.where(label, np.arange(20.0), 0.0)
+    assert densities(scores, label).keys() == {1}
 
 
 @pytest.mark.parametrize(("successes", "trials"), [(0, 7), (3, 7), (7, 7), (120, 300)])
@@ -97,7 +104,7 @@ def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):
     assert set(rows["evaluation_set"]) == {"all", "without_prefixes"}, "no shots of the other draw"
     here = chosen_texts.to_numpy(dtype=bool)
     plain, given = (
-        made_up_prefixes.log_likelihood(benchmark, *at)[here] for at in (("", 0), ("nonmember", 5))
+        made_up_prefixes.log_likelihood(benchmark, *keys)[here] for keys in (("", 0), ("nonmember", 5))
     )
     chosen = "subset == '' and evaluation_set == 'without_prefixes' and label == 0 and shots == 5"
     (row,) = rows.query(f"{chosen} and prefix == 'nonmember'").to_dict("records")

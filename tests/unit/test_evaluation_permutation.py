@@ -10,9 +10,10 @@ from evaluation_tables import LABEL, SETTINGS, noise, only, run, texts
 from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation import resampling
 from pretrace.evaluation.permutation import relabelled_aucs, relabellings
-from pretrace.evaluation.scores import Column, RankedUnits
+from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Rankings, choose
 from pretrace.evaluation.significance import permutation_test
+from pretrace.methods.settings import Column
 
 DOCUMENT = np.arange(200) // 8
 """25 documents of eight texts."""

@@ -9,6 +9,7 @@ from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.significance import (
     bootstrap_test,
+    centred,
     chance,
     delong_test,
     delong_variance,
@@ -85,6 +86,12 @@ def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
         np.array([np.nan, 0.1, np.nan, 0.1, 0.0]), np.array([0.0, np.nan, np.nan, 0.01, np.nan])
     )
     assert np.isnan(delong.p).tolist() == [True, True, True, False, True]
+
+
+def test_centred_resamples_have_the_estimate_as_their_mean():
+    draws = np.array([[0.1, 0.2, 0.6], [0.2, np.nan, 0.4], [np.nan] * 3])
+    moved = centred(draws, np.array([0.2, 0.1, 0.5]))
+    np.testing.assert_allclose(moved, [[0.0, 0.1, 0.5], [0.0, np.nan, 0.2], [np.nan] * 3], atol=1e-12)
 
 
 def test_t_as_published_is_the_paired_t_test_over_ten_resamples():

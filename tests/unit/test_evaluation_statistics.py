@@ -4,6 +4,7 @@ import made_up_prefixes as made_up
 import numpy as np
 import pytest
 
+from pretrace.evaluation.audit_scores import Conditions
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.roc import Ranking, compact
 from pretrace.evaluation.scores import evaluation_sets, scores_of
@@ -32,7 +33,7 @@ def inputs(tmp_path_factory) -> StatisticInputs:
         files={kind: str(folder / f"{kind}.parquet") for kind in frames}
         | {"passes": str(folder / "passes.json")},
         store=folder / "store",
-        conditions=[{"start_token": "none", "references": []}],
+        conditions=[Conditions("none", [])],
         draws=[0],
         resamples=20,
         pooled=False,

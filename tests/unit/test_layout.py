@@ -76,17 +76,22 @@ OF_LOCAL_MODELS = {
 }  # fmt: skip
 """The scripts whose library code needs the extra `hf`; what others need of it they import in functions."""
 
+OF_APIS = {"estimate_cost"}
+"""The scripts that always need the client of APIs; what others need of it they import in functions."""
+
 WITHOUT_MODELS = """
 import importlib
 import sys
 
+blocked, names = sys.argv[1].split(","), sys.argv[2:]
+
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in ("torch", "transformers", "accelerate", "safetensors", "gguf"):
+        if name.partition(".")[0] in blocked:
             raise ImportError(f"{name} is not installed")
 
 sys.meta_path.insert(0, Blocked())
-for name in sys.argv[1:]:
+for name in names:
     try:
         importlib.import_module(name)
     except ModuleNotFoundError:  # a name of a module, not a module
@@ -95,14 +100,26 @@ for name in sys.argv[1:]:
 """
 
 
-@pytest.mark.parametrize("script", sorted({path.stem for path in SCRIPTS.glob("*.py")} - OF_LOCAL_MODELS))
-def test_what_runs_no_model_here_is_imported_without_torch(script):
+def check_imports_without(script: str, *packages: str) -> None:
+    """Import what a script takes from the library, as its first lines do, where these packages are not installed."""
     lines = ast.parse((SCRIPTS / f"{script}.py").read_text(encoding="utf-8")).body
     froms = [line for line in lines if isinstance(line, ast.ImportFrom) and "pretrace" in str(line.module)]
     names = [f"{line.module}.{alias.name}" for line in froms for alias in line.names]
     subprocess.run(
-        [sys.executable, "-c", WITHOUT_MODELS, *names], check=True, env={"PYTHONPATH": str(SCRIPTS)}
+        [sys.executable, "-c", WITHOUT_MODELS, ",".join(packages), *names],
+        check=True,
+        env={"PYTHONPATH": str(SCRIPTS)},
     )
+
+
+@pytest.mark.parametrize("script", sorted({path.stem for path in SCRIPTS.glob("*.py")} - OF_LOCAL_MODELS))
+def test_what_runs_no_model_here_is_imported_without_torch(script):
+    check_imports_without(script, "torch", "transformers", "accelerate", "safetensors", "gguf")
+
+
+@pytest.mark.parametrize("script", sorted({path.stem for path in SCRIPTS.glob("*.py")} - OF_APIS))
+def test_what_asks_no_api_is_imported_without_its_client(script):
+    check_imports_without(script, "openai")
 
 
 STATISTICS = {

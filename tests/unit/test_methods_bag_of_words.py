@@ -39,7 +39,9 @@ def test_the_most_frequent_words_of_the_texts_to_learn_from_stand(monkeypatch: p
     words = [text.lower().split() for text in TRAIN]
     frequencies = Counter(word for text in words for word in [*text, *pairwise(text)]).most_common()
     most = next(
-        at for at, (one, other) in enumerate(pairwise(frequencies), 1) if at >= 20 and one[1] > other[1]
+        place
+        for place, (pair, other) in enumerate(pairwise(frequencies), 1)
+        if place >= 20 and pair[1] > other[1]
     )
     monkeypatch.setattr(bag_of_words, "MOST_WORDS", most)
     assert found() == pytest.approx(expected(most), abs=1e-12)

@@ -52,8 +52,8 @@ def test_scores_are_those_of_a_classifier_fitted_without_the_fold_around_the_fol
     expected = {}
     for fold in range(5):
         here, train = fold_of(texts, fold)
-        found = decisions(texts, here, train)
-        expected |= {f"t{i}": value for i, value in zip(here, found - found.mean(), strict=True)}
+        values = decisions(texts, here, train)
+        expected |= {f"t{i}": value for i, value in zip(here, values - values.mean(), strict=True)}
     assert blind(texts) == pytest.approx(expected, abs=1e-9)
 
 
@@ -98,8 +98,8 @@ def test_chinese_words_are_cut_by_jieba() -> None:
         texts=[phrases[2 * label + i // 2 % 2] + phrases[i % 4] for i, label in enumerate(texts.labels)],
     )
     here, train = fold_of(texts, texts.folds[0])
-    found = decisions(texts, here, train, tokenizer=jieba.lcut, token_pattern=None)
-    expected = found[0] - found.mean()
+    values = decisions(texts, here, train, tokenizer=jieba.lcut, token_pattern=None)
+    expected = values[0] - values.mean()
     assert blind(texts)["t0"] == pytest.approx(expected, abs=1e-9)
     assert blind(replace(texts, language="zh-Hans")) == blind(texts)
     assert blind(replace(texts, language="en"))["t0"] != pytest.approx(expected, abs=1e-3)

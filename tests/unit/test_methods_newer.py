@@ -27,7 +27,7 @@ COPIES = [
 
 
 def with_errors_at(*positions: int) -> TokenStatistics:
-    ranks = [float(at in positions) for at in range(len(LOGPROBS))]
+    ranks = [float(place in positions) for place in range(len(LOGPROBS))]
     return text_of(logprobs=LOGPROBS, ranks=ranks, aligned_reference=REFERENCE)
 
 
@@ -67,7 +67,7 @@ def lowest(values: list[float], share: float) -> list[float]:
 
 
 def windows(values: list[float], width: int) -> list[list[float]]:
-    return [values[at : at + width] for at in range(len(values) - width + 1)]
+    return [values[start : start + width] for start in range(len(values) - width + 1)]
 
 
 @few
@@ -103,7 +103,7 @@ def polarized_distance(logprobs: list[float]) -> float:
 
 def test_pac_gives_the_values_of_the_authors_function():
     assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(0.525, abs=1e-6)
-    long = [-at / 10 for at in range(1, 41)]
+    long = [-number / 10 for number in range(1, 41)]
     assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(-3.3, abs=1e-6)
     assert score("pac", text_of(logprobs=[-1.0], neighbours=[[-7.0]])) == 0.0
 
@@ -183,7 +183,7 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
 
 def test_methods_that_take_no_reference_need_none():
     needs = {id: set(METHODS[id].needs) for id in ("gap_k", "max_renyi", "pac", "wbc", "ez_mia")}
-    assert {id for id, of in needs.items() if "reference" in of} == {"wbc", "ez_mia"}
+    assert {id for id, needed in needs.items() if "reference" in needed} == {"wbc", "ez_mia"}
     assert "logprobs" not in needs["max_renyi"]
 
 

@@ -22,7 +22,7 @@ def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 
 def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> None:
     """Each number of shots is a forward pass over every text; gamma is arithmetic."""
-    names = [methods.setting_name("con_recall", one) for one in methods.settings("con_recall")]
+    names = [methods.setting_name("con_recall", values) for values in methods.settings("con_recall")]
     assert names == [f"gamma={i / 10:g};shots=7" for i in range(1, 11)]
     assert len([*methods.settings("recall", {"shots": list(range(1, 11))})]) == 10
 
@@ -41,7 +41,9 @@ def test_a_costly_parameter_stays_at_its_default_unless_a_run_lists_values() -> 
     ],
 )
 def test_parameters_narrow_and_extend_the_grid(parameters: dict[str, Any], expected: list[str]) -> None:
-    assert [methods.setting_name("dc_pdd", one) for one in methods.settings("dc_pdd", parameters)] == expected
+    assert [
+        methods.setting_name("dc_pdd", values) for values in methods.settings("dc_pdd", parameters)
+    ] == expected
 
 
 @pytest.mark.parametrize(

@@ -64,15 +64,17 @@ def test_ref_has_a_row_for_each_reference_model(store: Store) -> None:
 
 def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(store: Store, tmp_path: Path) -> None:
     counted = {"web": {0: 5, 3: 2}, "books": {7: 100}}
-    counts = {corpus: counts_file(tmp_path / f"{corpus}.parquet", found) for corpus, found in counted.items()}
+    counts = {
+        corpus: counts_file(tmp_path / f"{corpus}.parquet", numbers) for corpus, numbers in counted.items()
+    }
     run = a_run({"method": "dc_pdd", "parameters": {"a": 10}}, corpora=["web", "books"])
     scores = score_of(store, run, files={"frequencies": counts}).set_index(["reference", "id"])["score"]
     assert len(scores) == 40
     for (corpus, id), value in scores.items():
-        found = counted[corpus]
+        numbers = counted[corpus]
         text, seen, alphas = statistics_of(store, id), set(), []
         for token, logprob in zip(text.token_ids.tolist(), text.logprobs, strict=True):
-            q = (found.get(token, 0) + 1) / (sum(found.values()) + VOCABULARY)
+            q = (numbers.get(token, 0) + 1) / (sum(numbers.values()) + VOCABULARY)
             if token not in seen:
                 alphas.append(min(10, -np.exp(logprob) * np.log(q)))
             seen.add(token)

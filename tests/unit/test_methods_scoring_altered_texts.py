@@ -58,9 +58,9 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
     assert set(scores["reference"]) == {"pico"}
     assert "rmia (pico): no score for 1 texts of made_up: missing: log-likelihoods" in log_lines.text
     for id, value in scores.set_index("id")["score"].items():
-        of = [row for row in rows if row["text_id"] == id]
+        own = [row for row in rows if row["text_id"] == id]
         kinds = [
-            np.mean([np.exp(row["log_likelihood"]) for row in of if row["in"] is kind])
+            np.mean([np.exp(row["log_likelihood"]) for row in own if row["in"] is kind])
             for kind in (True, False)
         ]
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))

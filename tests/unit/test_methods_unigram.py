@@ -19,8 +19,8 @@ def unigram(texts: list[str], stream: list[str], language: str = "en") -> list[f
 
 def test_the_score_is_the_mean_log_frequency_of_the_words_with_one_added() -> None:
     """The stream holds 5 words, a three times and b twice; so its unigram model divides by 5 + 2 + 1."""
-    found = unigram(["a b", "a a a b", "c"], ["a b", "a b a"])
-    assert found == pytest.approx(
+    scores = unigram(["a b", "a a a b", "c"], ["a b", "a b a"])
+    assert scores == pytest.approx(
         [(log(4 / 8) + log(3 / 8)) / 2, (3 * log(4 / 8) + log(3 / 8)) / 4, log(1 / 8)]
     )
 

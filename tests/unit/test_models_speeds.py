@@ -8,12 +8,10 @@ from pathlib import Path
 
 import pytest
 import torch
-import transformers
 from made_up_jobs import target_of
 
 from pretrace.models import speeds, target
 from pretrace.models.target import load_checkpoint
-from pretrace.passes.features import Features
 from pretrace.runtime.files import read_json
 
 ABOUT = {"width": 8}
@@ -110,7 +108,7 @@ def test_a_small_model_is_not_measured(tiny_checkpoint, monkeypatch):
     """A new folder would measure it again, and noise would decide on its numbers."""
     monkeypatch.setattr(target, "faster", None)
     small = load_checkpoint(tiny_checkpoint("llama"), device="cpu")
-    assert (small.dtype, small.prefix_attention()) == ("float32", "sdpa")
+    assert small.dtype == "float32"
 
 
 def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monkeypatch):
@@ -118,8 +116,7 @@ def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monke
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     for supported, dtype in ((True, "bfloat16"), (False, "float32")):
         monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s)
-        loaded = load_checkpoint(registered, device="cuda")
-        assert (loaded.dtype, loaded.prefix_attention()) == (dtype, "sdpa")
+        assert load_checkpoint(registered, device="cuda").dtype == dtype
     assert not (registered.parent / "speeds").exists()
 
 
@@ -132,26 +129,3 @@ def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
     assert speeds.products(shapes, "bfloat16")() == len(matrices)
     assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"
-
-
-@pytest.mark.parametrize("heads", [(4, 4, 8), (6, 2, 8)])
-def test_both_ways_of_attention_compute_the_same(heads, monkeypatch):
-    monkeypatch.setattr(speeds, "timed", lambda compute: compute())
-    sdpa, eager = (way() for way in speeds.attention(*heads, "float32").values())
-    torch.testing.assert_close(sdpa, eager)
-
-
-def test_attention_after_a_prefix_is_what_is_faster_here(registered, monkeypatch):
-    loaded = target_of(registered)
-    assert loaded.heads == (4, 4, 8)
-    monkeypatch.setattr(target, "attention", lambda *_: {"sdpa": taking(2.0), "eager": taking(1.0)})
-    model = loaded.load()
-    features = Features(model, loaded.prefix_attention())
-    with features.after_prefix():
-        assert model.base_model.config._attn_implementation == "eager"
-    assert model.base_model.config._attn_implementation == "sdpa"
-
-
-def test_models_without_attention_have_nothing_to_measure():
-    assert target._heads(transformers.MambaConfig()) is None
-    assert target._heads(transformers.GPT2Config(n_head=4, n_embd=32)) == (4, 4, 8)

@@ -59,13 +59,13 @@ def serving(tiny_checkpoint):
     return lambda kind, **errs: Loopback(EchoServer(tiny_checkpoint(kind), **errs))
 
 
-def assert_equal_rows(found, expected, *, ids):
+def assert_equal_rows(rows, expected, *, ids):
     """Every pass by an API has the rows of the engine's, and token ids where they are known."""
-    assert len(found[0]["views"]) == len(expected[0]["views"])
-    for views in zip(found[0]["views"], expected[0]["views"], strict=True):
+    assert len(rows[0]["views"]) == len(expected[0]["views"])
+    for views in zip(rows[0]["views"], expected[0]["views"], strict=True):
         echoed, local = (
             read_table(store / view["files"][0]["file"]).to_pylist()
-            for view, (_, store) in zip(views, (found, expected), strict=True)
+            for view, (_, store) in zip(views, (rows, expected), strict=True)
         )
         for row, other in zip(echoed, local, strict=True):
             equal = ("text_id", "skipped", "n_tokens", "shots_used")
@@ -83,15 +83,15 @@ INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
 def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
-    asked = [request(), request(altered="lowercase"), request(**WITH_SHOTS)]
+    requests = [request(), request(altered="lowercase"), request(**WITH_SHOTS)]
     texts = [text for text in TEXTS if text.isascii()]
     with serving(kind) as server:
-        found = run(kind, asked, url=server.url, known=known, texts=texts)
-    assert_equal_rows(found, run(kind, asked, texts=texts), ids=known)
+        rows = run(kind, requests, url=server.url, known=known, texts=texts)
+    assert_equal_rows(rows, run(kind, requests, texts=texts), ids=known)
 
 
 @pytest.mark.parametrize(
-    ("kind", "known", "errs", "asked"),
+    ("kind", "known", "errs", "requests"),
     [
         *(("llama", known, {"garbled": garbled}, [request()])
           for known in (True, False) for garbled in (True, False)),
@@ -99,24 +99,24 @@ def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
     ],
 )  # fmt: skip
 def test_characters_of_several_tokens_and_named_start_tokens_are_scored_too(
-    run, serving, kind, known, errs, asked
+    run, serving, kind, known, errs, requests
 ):
     with serving(kind, **errs) as server:
-        found = run(kind, asked, url=server.url, known=known)
-    assert_equal_rows(found, run(kind, asked), ids=known)
+        rows = run(kind, requests, url=server.url, known=known)
+    assert_equal_rows(rows, run(kind, requests), ids=known)
 
 
 def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoint):
     expected = run("gpt_neox", [request()])
     kinds = [None, "429", None, "500", None, "cut", None, "malformed", None, "no choices"]
     with Loopback(EchoServer(tiny_checkpoint("gpt_neox")), lambda number, body: kinds[number % 10]) as server:
-        found = run("gpt_neox", [request()], url=server.url)
-        assert_equal_rows(found, expected, ids=True)
+        rows = run("gpt_neox", [request()], url=server.url)
+        assert_equal_rows(rows, expected, ids=True)
         assert set(server.answered.values()) <= {0, 1}
         before = server.requests
-        (found[1] / found[0]["views"][0]["files"][0]["file"]).unlink()
+        (rows[1] / rows[0]["views"][0]["files"][0]["file"]).unlink()
         again, _ = run("gpt_neox", [request()], url=server.url)
-        assert again["views"][0]["files"][0]["sha256"] == found[0]["views"][0]["files"][0]["sha256"]
+        assert again["views"][0]["files"][0]["sha256"] == rows[0]["views"][0]["files"][0]["sha256"]
         assert server.requests == before
 
 
@@ -215,12 +215,12 @@ def test_extraction_behind_a_server_is_that_of_a_local_job(run, serving, tiny_ch
     text = "The state of the union is strong, and the people of the United States know it. " * 2
     keys = {"prefix": 6, "suffix": 1, "stride": 1}
     cut = {"start_token": "<s>", "parts": [{"subsets": None, "lengths": None}], **keys}
-    asked = {"start_token": "<s>", "windows": list(keys.values())}
+    given = {"start_token": "<s>", "windows": list(keys.values())}
     with serving("llama") as server:
         far = run(
-            "llama", [request(statistics="likeliest", **asked)], url=server.url, texts=[text], top40=top40
+            "llama", [request(statistics="likeliest", **given)], url=server.url, texts=[text], top40=top40
         )
-    near = run("llama", [request(statistics="top40", **asked)], texts=[text])
+    near = run("llama", [request(statistics="top40", **given)], texts=[text])
     decode = load_decoder(tiny_checkpoint("llama"))
     served, local = (
         windows_of(PassIndex(manifest, folder), benchmark_of([text]), cut, decode)

@@ -102,11 +102,11 @@ def test_a_pass_that_lacks_a_number_is_read_again_and_no_other_is(job):
 def test_a_pass_that_another_job_stores_meanwhile_is_not_run(job, monkeypatch):
     """Two benchmarks with the same texts start at once: neither finds the pass, then one of them stores it."""
     first = rows(job, job())
-    record, asked = Store.record, []
+    record, keys = Store.record, []
 
     def late(self, key):
-        asked.append(key)
-        return record(self, key) if len(asked) > 1 else None
+        keys.append(key)
+        return record(self, key) if len(keys) > 1 else None
 
     monkeypatch.setattr(Store, "record", late)
     monkeypatch.setattr(Engine, "_run", None)
@@ -129,7 +129,7 @@ def test_out_of_memory_halves_the_budget_and_goes_on(job, monkeypatch):
     run = Engine._run
 
     def short_of_memory(self, batch, *rest):
-        if sum(len(one.tokens) for one in batch) > 40:
+        if sum(len(item.tokens) for item in batch) > 40:
             raise torch.OutOfMemoryError("CUDA out of memory")
         return run(self, batch, *rest)
 
@@ -175,7 +175,7 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("requests", "says"),
     [
         ({"altered": "lowercas"}, "did you mean 'lowercase'"),
         ({"start_token": "<s"}, "did you mean '<s>'"),
@@ -184,6 +184,6 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
         ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
     ],
 )
-def test_requests_that_cannot_be_answered_say_why(job, asked, says):
+def test_requests_that_cannot_be_answered_say_why(job, requests, says):
     with pytest.raises(InputError, match=says):
-        job([request(**asked)])
+        job([request(**requests)])

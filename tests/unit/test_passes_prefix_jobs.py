@@ -52,9 +52,9 @@ def job(job):
 
 def stored(job, *, max_length=None, **changes):
     """The rows of a pass with a prefix, as dictionaries."""
-    asked = request(**changes)
-    manifest = job([asked], max_length=max_length)
-    return PassIndex(manifest, job.store).read(PassKey(asked.reading, Slice("", None))).to_pylist()
+    prefixed = request(**changes)
+    manifest = job([prefixed], max_length=max_length)
+    return PassIndex(manifest, job.store).read(PassKey(prefixed.reading, Slice("", None))).to_pylist()
 
 
 @pytest.fixture
@@ -124,11 +124,11 @@ def test_fewer_shots_are_the_first_ones_and_the_prefix_is_encoded_once(job, enco
 def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model, ids_of, caplog):
     last_two = ids_of("<s>", *POOL[2:])
     fits = len(last_two) + max(len(ids_of(text)) for text in TEXTS)
-    found = stored(job, shots=4, max_length=fits)
-    assert {row["shots_used"] for row in found} == {2}
+    rows = stored(job, shots=4, max_length=fits)
+    assert {row["shots_used"] for row in rows} == {2}
     assert "2 of 4 shots fit" in caplog.text
     expected = expected_statistics(tiny_model("llama"), last_two, ids_of(TEXTS[0]))[0]
-    np.testing.assert_allclose(found[0]["logprobs"], expected, atol=1e-4)
+    np.testing.assert_allclose(rows[0]["logprobs"], expected, atol=1e-4)
     assert {row["shots_used"] for row in stored(job, shots=4, max_length=fits - 1)} == {1}
     # the start token before the text takes its place too
     inner = stored(job, shots=4, inner_start=True, max_length=fits)
@@ -136,12 +136,12 @@ def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model
 
 
 def test_no_shot_is_left_where_a_text_fills_the_context(job, ids_of):
-    found = stored(job, inner_start=True, max_length=8)
-    assert {row["shots_used"] for row in found} == {0}
+    rows = stored(job, inner_start=True, max_length=8)
+    assert {row["shots_used"] for row in rows} == {0}
     own = ids_of(TEXTS[0])
-    assert (found[0]["truncated"], found[0]["token_ids"]) == (True, own[:7])
+    assert (rows[0]["truncated"], rows[0]["token_ids"]) == (True, own[:7])
     alone = stored(job, **NO_PREFIX, max_length=8)
-    assert found[0]["logprobs"] == alone[0]["logprobs"]
+    assert rows[0]["logprobs"] == alone[0]["logprobs"]
     assert {row["shots_used"] for row in alone} == {None}
 
 
@@ -173,8 +173,8 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
     )
     # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
     cut = {
-        job([request()], shots=lambda key, of=of: of)["views"][0]["files"][0]["file"]
-        for of in (["%&", "$"], ["%", "&$"])
+        job([request()], shots=lambda key, drawn=drawn: drawn)["views"][0]["files"][0]["file"]
+        for drawn in (["%&", "$"], ["%", "&$"])
     }
     assert len(cut) == 2
 

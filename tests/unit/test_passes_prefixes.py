@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from made_up_jobs import expected_statistics, requests_of
+from made_up_jobs import expected_statistics, requests_of, target_of
 
 import tiny_models
-from pretrace.passes import sharing
+from pretrace.passes import attention, sharing
+from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.engine import Engine
+from pretrace.passes.features import Features
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.sharing import PrefixLayer, SharedCache, SteppedState
 
@@ -46,6 +48,59 @@ def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
         assert engine.sharing is WAYS[kind]
 
 
+@pytest.mark.parametrize("kind", tiny_models.CACHES)
+def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeypatch):
+    """In float32, where rounding hides nothing; a layer whose window is shorter than the prefix is left to torch."""
+    model, computed = tiny_model(kind), []
+    monkeypatch.setattr(attention, "_BLOCK", 300)  # several blocks of queries
+
+    def watched(*states, read=attention._read):
+        computed.append(len(states[1]))
+        return read(*states)
+
+    monkeypatch.setattr(attention, "_read", watched)
+    engine = Engine(model, "tiny", 60)
+    engine.features = Features(model, SHARED_PREFIX)
+    prompt_prefix = PromptPrefix((0,), SHOTS)
+    check(engine, model, prompt_prefix)
+    assert engine.sharing is WAYS[kind]
+    takes_sdpa = model.config._attn_implementation == "sdpa" and WAYS[kind] is SharedCache
+    assert (len(prompt_prefix.ids) in computed) == (takes_sdpa and kind != "mistral")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_only_bfloat16_has_an_attention_of_its_own_and_only_after_a_prefix(tiny_checkpoint, dtype):
+    model = target_of(tiny_checkpoint("llama")).load().to(dtype)
+    features = Features(model)
+    with features.after_prefix():
+        expected = SHARED_PREFIX if dtype == torch.bfloat16 else "sdpa"
+        assert model.base_model.config._attn_implementation == expected
+    assert model.base_model.config._attn_implementation == "sdpa"
+
+
+@pytest.mark.parametrize("heads", [(4, 4), (6, 2)])
+@pytest.mark.parametrize("window", [None, 9])
+def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, monkeypatch):
+    monkeypatch.setattr(attention, "_BLOCK", 50)
+    drawn = torch.Generator().manual_seed(0)
+    texts, tokens, past, width = 3, 7, 20, 16
+    query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
+    key, value = torch.randn(2, texts, heads[1], past + tokens, width, generator=drawn).unbind()
+    for states in (key, value):
+        states[:, :, :past] = states[:1, :, :past].clone()
+    seen = torch.ones(tokens, past + tokens, dtype=torch.bool).tril(past)
+    if window:
+        seen = seen.triu(past + 1 - window)
+    mask = seen.expand(texts, 1, -1, -1)
+    module = torch.nn.Module()
+    module.num_key_value_groups = heads[0] // heads[1]
+    computed, _ = attention.attention_to_shared_prefix(module, query, key, value, mask, scaling=0.7)
+    expected = torch.nn.functional.scaled_dot_product_attention(
+        query.double(), key.double(), value.double(), attn_mask=mask, scale=0.7, enable_gqa=True
+    )
+    torch.testing.assert_close(computed.double(), expected.transpose(1, 2), atol=1e-5, rtol=0)
+
+
 @pytest.mark.parametrize("kind", ["llama", "mistral", "mamba", "rwkv"])
 def test_fewer_shots_are_those_of_a_prefix_of_their_own(tiny_model, kind):
     model = tiny_model(kind)
@@ -63,8 +118,8 @@ def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     with_empty = engine.statistics(
         requests_of(TEXTS), PromptPrefix((0,), ((), SHOTS[0], (), SHOTS[1])), statistics="logprobs"
     )
-    for one, other in zip(plain, with_empty, strict=True):
-        np.testing.assert_array_equal(one, other)
+    for alone, other in zip(plain, with_empty, strict=True):
+        np.testing.assert_array_equal(alone, other)
     check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))
 
 
@@ -99,8 +154,15 @@ def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
 
     def count(*_):
         gc.collect()
-        found = [one for one in gc.get_objects() if type(one) is torch.Tensor and one.dim() == 4]
-        alive.append(sum(one.shape[0] > 1 and one.shape[1] > 1 and one.shape[-2] == longest for one in found))
+        tensors = [
+            tensor for tensor in gc.get_objects() if type(tensor) is torch.Tensor and tensor.dim() == 4
+        ]
+        alive.append(
+            sum(
+                tensor.shape[0] > 1 and tensor.shape[1] > 1 and tensor.shape[-2] == longest
+                for tensor in tensors
+            )
+        )
 
     hook = model.model.norm.register_forward_hook(count)
     engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")

@@ -26,9 +26,9 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
 
 def prompt_prefix(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
     shots = Shots(Prefix.named(prefix), draw=0, count=3)
-    found = prompt_prefix_of(shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1)
-    assert found.shots is not None
-    return found.shots
+    made = prompt_prefix_of(shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1)
+    assert made.shots is not None
+    return made.shots
 
 
 @pytest.mark.parametrize(("prefix", "separator"), [("nonmember", ""), ("nonmember;separator=space", " ")])

@@ -41,6 +41,21 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     assert " ".join(best.split()[1:3]) in first.replace("&lt;b&gt;w", "word"), "the lowest p comes first"
 
 
+@pytest.mark.parametrize(
+    ("study", "unchecked"),
+    [
+        ("audit_evidence", ["Whether a classifier tells your texts", "it needs 10 documents of each side"]),
+        ("audit_few", ["Anything: every check needs 10 known documents"]),
+        ("audit_invalid", []),
+    ],
+)
+def test_the_box_names_each_check_that_was_not_made(study: str, unchecked: list[str], tmp_path: Path):
+    page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)["html"].read_text()
+    box = page.split("<table")[0]
+    assert ("Not checked" in box) == bool(unchecked)
+    assert not [words for words in unchecked if words not in box]
+
+
 def test_chinese_passages_are_called_by_their_first_characters():
     assert first_words("\u4e2d" * 90) == "\u4e2d" * 20 + " ..."
     assert first_words("one two") == "one two"

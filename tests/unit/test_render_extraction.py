@@ -9,7 +9,15 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from test_extraction import texts_of
 
-from pretrace.render.figures.extraction import GROUND, NARROWEST, NONE, _chosen, _draw, _excerpts, covering
+from pretrace.render.figures.extraction import (
+    GROUND,
+    NARROWEST,
+    NONE,
+    covering,
+    draw_stretches,
+    excerpts_of,
+    shown_documents,
+)
 
 
 def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
@@ -18,7 +26,7 @@ def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
          "label": 1, "document": "book"}
     )  # fmt: skip
     axis = Figure().add_subplot()
-    _draw(axis, stretches, Normalize(-6, 0))
+    draw_stretches(axis, stretches, Normalize(-6, 0))
     widths = [path.get_extents().width for path in axis.collections[0].get_paths()]
     assert widths == pytest.approx([10_000, 10, 10_000 / NARROWEST])
 
@@ -62,7 +70,7 @@ def every_token(words: str, likeliest: int, label: int | None = 1, size: int = 5
 def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its_tokens(tmp_path):
     windows = every_token(" ".join(f"word{number}" for number in range(80)), likeliest=50)
     windows.loc[windows["at"] == 20, "repeats"] = True
-    excerpts = list(_excerpts(_chosen(windows)))
+    excerpts = list(excerpts_of(shown_documents(windows)))
     assert [excerpt.title for excerpt in excerpts] == [
         "members: book, from token 21 (likeliest passage: probability 0.5)"
     ]

@@ -25,8 +25,8 @@ from pretrace.runtime.errors import InputError
 
 SETTINGS = {
     "CLD": "a=0.01;upper_bound=false;first_occurrence=false",
-    "+LUP": "a=0.01;first_occurrence=false",
-    "+SFO": "a=0.01",
+    "with LUP": "a=0.01;first_occurrence=false",
+    "with SFO": "a=0.01",
 }
 ABLATION = made_up.artifact("ablation_bars", options={"method": "dc_pdd", "settings": SETTINGS})
 HEATMAP = made_up.artifact("heatmap", options={"method": "surp", "x": "eps", "y": "percentile"})

@@ -4,6 +4,7 @@ After an intended change, write the files again with `PYTHONPATH=scripts:tests:t
 tests/unit/test_render_golden.py`, and read what differs: `git diff tests/unit/golden`.
 """
 
+import re
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -154,8 +155,8 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
 
 BOTH = [made_up_results.PANEL, made_up_results.OTHER_PANEL]
 EACH = [made_up_prefixes.PANEL | {"subset": "*"}]
-PARTS = {"CLD": "a=0.01;upper_bound=false;first_occurrence=false", "+SFO": "a=0.01"}
-BARS = [BOTH[0], BOTH[0] | {"label": "own", "settings": {"CLD": "a=10", "+SFO": "a=1"}}]
+PARTS = {"CLD": "a=0.01;upper_bound=false;first_occurrence=false", "with SFO": "a=0.01"}
+BARS = [BOTH[0], BOTH[0] | {"label": "own", "settings": {"CLD": "a=10", "with SFO": "a=1"}}]
 APART = [made_up_prefixes.PANEL | {"subset": subset, "label": subset} for subset in ("early", "late")]
 HELD_OUT = {"selection": ["held_out"]}
 ANSWERED = {"model": made_up_answers.MODEL, "benchmark": made_up_answers.BENCHMARK}
@@ -269,6 +270,46 @@ def test_an_artifact_is_as_it_was_and_equal_data_give_equal_bytes(
         }
         for mark in (b"CreationDate", b"/Type3"):
             assert mark not in files["pdf"].read_bytes()
+
+
+TITLES = {
+    MODEL: "Tiny model",
+    BENCHMARK: "Old talks",
+    made_up_results.OTHER: "New talks",
+    made_up_prefixes.MODEL: "Small model",
+    made_up_prefixes.BENCHMARK: "Periods",
+}
+PRINTED = ["label", "read"]
+"""Columns of data that hold what is printed; every other one holds slugs."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "audit_evidence",
+        "blind_audit",
+        "corpus",
+        "costs",
+        "extraction_map",
+        "methods",
+        "metrics",
+        "null_audit",
+        "pairs",
+        "placebos",
+        "statistics",
+    ],
+)
+def test_titles_are_printed_and_the_data_hold_slugs(name: str, studies: Studies, tmp_path: Path):
+    study, written = ARTIFACTS[name]
+    panels = [{**panel, "names": TITLES} for panel in written["panels"]]
+    titled = {**written, "artifact": name, "panels": panels, "names": TITLES}
+    files = made_up_results.render(titled, studies[study], tmp_path / "titled")
+    text = files["md" if "md" in files else "txt"].read_text(encoding="utf-8")
+    assert any(title in text for title in TITLES.values())
+    assert not [slug for slug in TITLES if re.search(rf"\b{slug}\b", text)]
+    plain = rendered(name, studies, tmp_path / "plain")
+    data = [pd.read_csv(paths["csv"]).drop(columns=PRINTED, errors="ignore") for paths in (files, plain)]
+    pd.testing.assert_frame_equal(*data)
 
 
 if __name__ == "__main__":

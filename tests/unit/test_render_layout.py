@@ -18,10 +18,12 @@ from pretrace.render.tables.table import (
     Row,
     Table,
     best,
+    beyond_chance,
     latex,
     markdown,
     page,
     rows_of,
+    runner_up,
     table_of,
 )
 
@@ -64,6 +66,19 @@ def test_no_text_becomes_markup():
         assert table.count("{") - table.count(r"\{") == table.count("}") - table.count(r"\}")
 
 
+def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
+    rows = [
+        ("auc", 0.51, True),
+        ("auc", 0.5, False),
+        ("auc", None, True),
+        ("tpr_at_5_fpr", 0.06, True),
+        ("tpr_at_5_fpr", 0.04, False),
+        ("accuracy", 0.1, True),
+    ]
+    frame = pd.DataFrame(rows, columns=["metric", "low", "beyond"])
+    assert beyond_chance(frame).tolist() == frame["beyond"].tolist()
+
+
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
     methods = {"a": (0.6204, None), "b": (0.6196, 0.4), "c": (0.5, 0.3), "blind": (0.9, 0.9)}
     frame = pd.DataFrame(
@@ -78,6 +93,22 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
     assert list(zip(bold["method"], bold["panel"], strict=True)) == [("a", 0), ("b", 0), ("b", 1)]
     alone = frame[frame["method"].isin(["a", "blind"])].dropna()
     assert not best(alone, ["panel"]).any(), "nothing is bold where one row alone competes"
+    second = frame[runner_up(frame.fillna({"value": 0.1}), ["panel"])]
+    assert list(zip(second["method"], second["panel"], strict=True)) == [("c", 1)], (
+        "two share the first place, and one alone is no second"
+    )
+
+
+def test_the_runner_up_is_underlined_in_every_format():
+    columns, cells = (("x",), ("y",)), (Cell(0.9, bold=True), Cell(0.8, underlined=True))
+    table = Table("t", "t", (Block("", "Method", columns, (Row("a", cells),)),), (), pd.DataFrame())
+    for written, first, second in (
+        (markdown, "**0.900**", "<ins>0.800</ins>"),
+        (latex, r"\textbf{0.900}", r"\underline{0.800}"),
+        (page, "<b>0.900</b>", "<u>0.800</u>"),
+    ):
+        assert first in written(table)
+        assert second in written(table)
 
 
 def test_rows_and_columns_keep_their_order_and_a_dash_is_where_nothing_is():

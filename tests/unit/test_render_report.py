@@ -137,9 +137,7 @@ def test_no_text_becomes_markup(folder: Path):
     )  # page title and heading, study, warning, artifact, panel, YAML
 
 
-LEFT_OUT = [
-    {"model": "tiny", "benchmark": "b", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}
-]
+LEFT_OUT = [{"panel": "Tiny on Texts", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}]
 SHOTS = {"b, draw 0, 64 words, members": ["t2", "t3"]}
 NAMES = [("Reference corpora", [("old_speeches", "Old speeches")])]
 SEALED = [("SHA-256", "0123")]
@@ -257,7 +255,9 @@ def test_provenance_names_versions_the_configuration_and_seeds():
 
 def test_truncated_and_skipped_texts_become_warnings():
     whole = {"model": "m", "benchmark": "b", "texts": 9, "truncated": 0, "skipped": 0}
-    (warning,) = incomplete_passes({"passes": [whole, whole | {"truncated": 2, "skipped": 1}]})
+    passes = [whole, whole | {"truncated": 2, "skipped": 1}]
+    (warning,) = incomplete_passes({"passes": passes}, {"m": "Model", "b": "Texts"})
+    assert warning.startswith("Model on Texts")
     assert "of 9 texts" in warning
     assert "2 were longer" in warning
     assert "1 had nothing" in warning

@@ -1,7 +1,8 @@
-"""Every method and variant that the embedded study computes has a row in one of its tables or figures."""
+"""What a study computes is shown: every run, and in the embedded study every method and variant."""
 
 from pathlib import Path
 
+import pytest
 import yaml
 
 from pretrace.evaluation.grids import named_variant
@@ -14,6 +15,8 @@ ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
 EVERY_METHOD = {"method_table", "headline", "blind_audit"}
 """Renderers that show all methods of their panels, but no variants, if the artifact names none."""
+OF_EVERY_RUN = {"cost", "reproduction", "reproduction_figure"}
+"""Artifacts about all runs, whatever else shows them."""
 
 
 def shows(artifact: Artifact, model: str, benchmark: str, method: str) -> bool:
@@ -45,3 +48,15 @@ def test_every_computed_method_has_a_row():
         if not any(shows(artifact, *pair, method) for artifact in study.artifacts.values() for pair in pairs)
     }
     assert unshown == set()
+
+
+@pytest.mark.parametrize("name", ["embedded", "paper"])
+def test_every_run_is_in_a_panel(name):
+    study = load_study(CONFIG | {"study": name}, ROOT / "config")
+    shown = {
+        panel.pair
+        for slug, artifact in study.artifacts.items()
+        if slug not in OF_EVERY_RUN and artifact.unavailable is None
+        for panel in artifact.panels
+    }
+    assert {(run.model, run.benchmark) for run in study.runs} <= shown

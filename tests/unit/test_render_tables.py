@@ -1,20 +1,25 @@
 """Tables: who is starred, what is a dash, what is counted, what notes say, what is missing, and what is refused."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import made_up_results as made_up
 import pandas as pd
 import pytest
+import yaml
 from made_up_results import changed, row_of
 
+from pretrace.render.names import MARK_NOTES, METHOD_LABELS
 from pretrace.render.phrases import conditions
 from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, write_parquet
 
+ROOT = Path(__file__).parents[2]
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
 DASH = "\N{EN DASH}"
@@ -65,6 +70,16 @@ def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
         "'=HYPERLINK(1)", "'+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
     ]  # fmt: skip
     assert all(row.endswith(",-1.0") for row in rows)
+
+
+def test_labels_of_the_project_are_in_csv_as_they_are():
+    artifacts = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+    settings = [
+        entry["options"]["settings"] for entry in artifacts.values() if "settings" in entry.get("options", {})
+    ]
+    labels = [*METHOD_LABELS.values(), *MARK_NOTES, *(label for named in settings for label in named)]
+    assert "with LUP" in labels
+    assert csv_text(pd.DataFrame({"label": labels})).splitlines()[1:] == labels
 
 
 def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):
@@ -135,6 +150,31 @@ def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, t
     assert "Bold is" not in " ".join(table(results, methods=["dc_pdd"]).notes)
 
 
+def test_the_runner_up_is_underlined_where_an_artifact_asks_for_it(results: Results):
+    shown = table(results, options={"runner_up": True})
+    for block in shown.blocks:
+        order = sorted((row.cells[0].number for row in block.rows if not row.control), reverse=True)
+        (first,) = {row.cells[0].number for row in block.rows if row.cells[0].bold}
+        (second,) = {row.cells[0].number for row in block.rows if row.cells[0].underlined}
+        assert (first, second) == (order[0], next(number for number in order if number < order[0]))
+    assert any("the runner-up is underlined" in note for note in shown.notes)
+    plain = table(results)
+    assert not any(cell.underlined for block in plain.blocks for row in block.rows for cell in row.cells)
+    assert not any("runner-up" in note for note in plain.notes)
+
+
+def test_statistics_can_show_the_share_of_each_class(results: Results, tmp_path: Path):
+    path = tmp_path / "benchmark.parquet"
+    write_parquet(path, read_parquet(results.benchmarks[made_up.BENCHMARK])[40:])
+    fewer = replace(results, benchmarks={made_up.BENCHMARK: path})
+    shown = table(fewer, "benchmark_statistics", options={"ratios": True})
+    (block,) = shown.blocks
+    columns = [lines[-1] for lines in block.columns]
+    assert columns[2:5] == ["Texts", "Non-members", "Members"]
+    assert [cell.number for cell in block.rows[0].cells[2:5]] == ["280", "57.1 %", "42.9 %"]
+    assert shown.frame["member_ratio"].tolist() == [pytest.approx(120 / 280)]
+
+
 def test_averages_are_explained_where_there_are_any(results: Results):
     for panels, is_average in (([made_up.PANEL], False), (BOTH, True)):
         shown = table(results, panels=panels, options={"average": "panel"})
@@ -196,7 +236,7 @@ def test_the_blind_audit_says_who_beats_blind(
     shown = table(changed(results, tmp_path, "tests", change), "blind_audit")
     assert said in shown.reading
     verdict = row_of(shown, "Loss").cells[4].words
-    assert verdict == (None if p_holm is None else "yes" if p_holm <= 0.05 else "no")
+    assert verdict == ("no test" if p_holm is None else "yes" if p_holm <= 0.05 else "no")
 
 
 def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results: Results, tmp_path: Path):

@@ -1,5 +1,9 @@
 """The study `audit` is filled in from the command line, sealed, and beside a positive control."""
 
+import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +12,7 @@ from made_up_studies import CONFIG, ROOT, checkpoint
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
-from pretrace.studies.sealing import changed, digest_of, is_whole, sealed, short_names, told
+from pretrace.studies.sealing import changed, digest_of, sealed, short_names, told
 from pretrace.studies.shared import Benchmark
 from pretrace.studies.user_files import description
 
@@ -48,9 +52,7 @@ def test_a_second_file_holds_the_known_texts(texts):
     files = [Path(file).name for file in Benchmark(study, "texts").source]
     assert files == ["my texts.jsonl", "known.jsonl"]
     assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})
-    assert "5 texts of 5 documents that it cannot have read" in description(
-        study, CONFIG | {"model": "smollm2-135m"}
-    )
+    assert "5 texts of 5 documents given as unread" in description(study, CONFIG | {"model": "smollm2-135m"})
 
 
 @pytest.mark.parametrize(
@@ -112,19 +114,44 @@ def test_the_same_plan_is_sealed_once_and_a_changed_one_is_added():
     both = seal_of(other, first, time="2026-11-24 10:00:00", scores_existed=True)
     assert both[:1] == first
     assert both[1]["changes"] == ["files.texts.jsonl", "settings.seed"]
-    page = dict(told(both))
-    assert page["Sealed"] == "2026-11-23 10:00:00 (UTC), before any score"
-    assert page["Changed since"] == "2026-11-24 10:00:00: files.texts.jsonl, settings.seed"
-    assert page["SHA-256 of the plan"] == digest_of(other)
-    assert dict(told(first))["Changed since"] == "nothing"
+    assert told(both)[:3] == [
+        ("Warning", "plan changed after scores"),
+        ("Seal 1", f"SHA-256 {digest_of(PLAN)}; sealed 2026-11-23 10:00:00 (UTC), before any score"),
+        (
+            "Seal 2",
+            f"SHA-256 {digest_of(other)}; sealed 2026-11-24 10:00:00 (UTC), after scores existed; "
+            "changed: files.texts.jsonl, settings.seed",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("existed", "warning"),
+    [
+        ([False], None),
+        ([True], "plan sealed after scores"),
+        ([False, False], None),
+        ([True, True], "plan changed after scores"),
+        ([False, True, True], "plan changed after scores"),
+    ],
+)
+def test_the_page_warns_first_of_a_seal_after_scores(existed, warning):
+    seals: list = []
+    for seed, scores_existed in enumerate(existed):
+        seals = seal_of(PLAN | {"settings": {"seed": seed}}, seals, scores_existed=scores_existed)
+    assert dict(told(seals)).get("Warning") == warning
+    assert [heading for heading, _ in told(seals)][: warning is not None] == ["Warning"] * bool(warning)
+    assert sum(heading.startswith("Seal") for heading, _ in told(seals)) == len(existed)
 
 
 def test_an_edited_record_is_told():
     seals = seal_of(PLAN)
-    assert is_whole(seals)
+    seals = seal_of(PLAN | {"settings": {"seed": 1}}, seals)
+    assert not any("edited" in text for _, text in told(seals))
     seals[0]["plan"]["settings"]["seed"] = 7
-    assert not is_whole(seals)
-    assert "edited" in dict(told(seals))["SHA-256 of the plan"]
+    page = dict(told(seals))
+    assert "edited" in page["Seal 1"]
+    assert "edited" not in page["Seal 2"]
 
 
 def test_the_digest_depends_on_content_and_not_on_order():
@@ -139,3 +166,15 @@ def test_two_files_of_one_name_are_both_sealed():
     both = short_names([alone, Path("/data/known/books.jsonl"), Path("/data/other.csv")])
     assert sorted(both) == ["data/other.csv", "known/books.jsonl", "mine/books.jsonl"]
     assert short_names([]) == {}
+
+
+def test_the_command_of_the_guide_prints_the_hash_of_each_seal(tmp_path):
+    seals = seal_of(
+        PLAN | {"settings": {"seed": 1, "name": "\u00e9"}}, seal_of(PLAN), time="2026-11-24 10:00:00"
+    )
+    (tmp_path / "seals.json").write_text(json.dumps(seals))
+    guide = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
+    (code,) = re.findall(r"`python3 -c '(import hashlib[^']*)'", guide)
+    command = [sys.executable, "-c", code.replace("\n", " "), str(tmp_path / "seals.json")]
+    printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    assert printed.splitlines() == [f"{seal['sealed']} {seal['sha256']}" for seal in seals]

@@ -26,10 +26,10 @@ def lines(tmp_path):
         "surp_figure3": {"lengths": [64], "references": ["llama-160m"], "methods": ["loss", "ref"]},
         "con_recall_figure1": {"lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]},
     }
-    at = {"model": "llama-7b", "benchmark": "wikimia"}
+    pair = {"model": "llama-7b", "benchmark": "wikimia"}
     given = study(
-        runs=[at | {"for": [slug]} | keys for slug, keys in own.items()],
-        artifacts={slug: [at | {"length": keys["lengths"]}] for slug, keys in own.items()},
+        runs=[pair | {"for": [slug]} | keys for slug, keys in own.items()],
+        artifacts={slug: [pair | {"length": keys["lengths"]}] for slug, keys in own.items()},
     )
     return {
         line.name: line
@@ -41,6 +41,7 @@ def test_a_reference_model_reads_what_its_target_reads(lines):
     line = lines["surp_figure3"]
     tokens = 542 * 64 * TOKENS_A_WORD["en"]
     assert (line.models, line.gpus) == (2, 1)
+    assert (line.largest, line.gigabytes) == ("llama-7b", MODELS["llama-7b"]["parameters"] * 2 / 1e9)
     assert line.tokens == pytest.approx(2 * tokens)
     parameters = MODELS["llama-7b"]["parameters"] + MODELS["llama-160m"]["parameters"]
     assert line.hours == pytest.approx(FORWARD * parameters * tokens / 1e12 / 3600)
@@ -105,7 +106,7 @@ def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
 
 
 def test_every_model_of_the_paper_study_states_its_parameters():
-    assert not any("parameters" in one for one in assumptions(CONFIG | {"study": "paper"}))
+    assert not any("parameters" in line for line in assumptions(CONFIG | {"study": "paper"}))
 
 
 SPEECHES = {"years": [2005, 2020]}

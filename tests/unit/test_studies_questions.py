@@ -3,7 +3,6 @@
 import pytest
 from made_up_studies import load_written, study
 
-from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan
 
 RUN = {"model": "chatgpt", "benchmark": "books"}
@@ -73,54 +72,3 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
     assert Plan(loaded).pair("chatgpt", "books").deltas == DELTAS
     assert Plan(loaded).pair("chatgpt", "books").calibrates_on == "others"
     assert Plan(loaded).pair("chatgpt", "others").deltas is None
-
-
-@pytest.mark.parametrize(
-    ("runs", "message"),
-    [
-        ([{"model": "smollm2-135m", "benchmark": "books"}], r"runs\.0\.model: books holds no texts"),
-        ([RUN | {"benchmark": "sotu"}], r"runs\.0\.benchmark: chatgpt has answers .* sotu asks none"),
-        ([RUN | {"methods": ["decop"]}], r"methods\.0: unknown method 'decop': did you mean 'de_cop'"),
-        ([RUN | {"methods": [{"completion": {"tokens": 32}}]}], r"completion has no parameter 'tokens': .*k"),
-        ([RUN | {"methods": [{"completion": {"k": [0]}}]}], r"parameter .k. of method .completion.: 0 is out of range"),
-        ([RUN | {"calibration": {"A": 0.1}}], r"calibration: missing key 'B', 'C', 'D'"),
-        ([RUN | {"calibration": DELTAS | {"E": 0}}], r"unknown key 'runs\.0\.calibration\.E'"),
-        ([RUN | {"calibrate_on": "other"}], r"unknown benchmark 'other': did you mean 'others'"),
-        ([RUN | {"calibrate_on": "others"}], r"no run asks chatgpt de_cop's questions on others"),
-        ([RUN | {"calibration": DELTAS}, RUN | {"calibration": DELTAS | {"A": 0.2}}],
-         r"runs\.1\.calibration: another run of chatgpt on books gives a different one"),
-        ([{"model": "smollm2-135m", "benchmark": "sotu_questions", "calibration": DELTAS,
-           "paraphraser": "substitution_by_smollm2-135m-20"}],
-         r"runs\.0\.calibration: smollm2-135m answers itself.*Take calibration out.*cross-fitted.*source: answers"),
-    ],
-)  # fmt: skip
-def test_what_cannot_be_asked_is_refused(load, runs, message):
-    with pytest.raises(InputError, match=message):
-        load(runs=runs)
-
-
-@pytest.fixture
-def load_texts(load, tmp_path):
-    """Load a study of texts that can be asked about, with these keys in its run."""
-    (tmp_path / "texts.jsonl").write_text('{"text": "a b", "label": 1}\n', encoding="utf-8")
-    entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
-    brings = entry | {"views": {"paraphrase": "texts.jsonl", "neighbours-3": "texts.jsonl"}}
-
-    def load_run(benchmark, **keys):
-        run = {"model": "smollm2-135m", "benchmark": benchmark} | keys
-        return load(benchmarks={"plain": entry, "brings": brings}, runs=[run], artifacts=["results_auc"])
-
-    return load_run
-
-
-def test_paraphrases_that_nobody_has_are_refused_where_they_are_needed(load_texts):
-    with pytest.raises(
-        InputError, match=r"runs.0.paraphraser: paraphrase: plain has no such view; give a file"
-    ):
-        load_texts("plain")
-    load_texts("plain", methods=["loss", "completion"])
-    load_texts("plain", paraphraser="paraphrase_by_smollm2-135m")
-    load_texts("brings")
-    load_texts("brings", neighbours=["neighbours-3"])
-    with pytest.raises(InputError, match=r"runs.0.neighbours: neighbours-4: brings has no such view"):
-        load_texts("brings", neighbours=["neighbours-4"])

@@ -104,10 +104,14 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     write_json(tmp_path / "shard.json", shard)
     names = ("checkpoint.json", "texts/files.json", "views/files.json", "shard.json")
     records = [tmp_path / name for name in names]
-    read = [one for record in records for one in repositories_of(record)]
-    pinned_there = {(kind, name): commit for kind, of in pins.items() for name, commit in of.items()}
-    assert {(one.kind, one.hub): one.commit for one in read} == pinned_there
-    assert {one.revision for one in read} == {"main"}, "what was asked for, in whose place the pin was read"
+    read = [repository for record in records for repository in repositories_of(record)]
+    pinned_there = {
+        (kind, name): commit for kind, commits in pins.items() for name, commit in commits.items()
+    }
+    assert {(repository.kind, repository.hub): repository.commit for repository in read} == pinned_there
+    assert {repository.revision for repository in read} == {"main"}, (
+        "what was asked for, in whose place the pin was read"
+    )
     assert read_json(tmp_path / "checkpoint.json")["files"]["model.safetensors"]
     text, several = yaml_of(repositories(records), {})
     assert not several
@@ -169,5 +173,5 @@ def test_only_what_came_from_the_hub_is_in_a_record(tmp_path):
     archives = [
         Path(record(tmp_path / f"{digit}.json", "archive", commit=digit * 64)) for digit in ("0", "1")
     ]
-    assert {one["kind"] for one in repositories(archives)} == {"archive"}
+    assert {repository["kind"] for repository in repositories(archives)} == {"archive"}
     assert yaml_of(repositories(archives), {}) == ("datasets: {}\nmodels: {}\n", [])

@@ -8,7 +8,6 @@ from made_up_studies import CONFIG
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.names import PAPERS
-from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
@@ -60,7 +59,7 @@ def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_
 
 def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():
     study = load_study(PAPER | {"papers": ["surp"]})
-    assert {one.paper for one in study.artifacts.values() if one.paper} == {"surp"}
+    assert {artifact.paper for artifact in study.artifacts.values() if artifact.paper} == {"surp"}
     ran = study.runs_by_pair.keys()
     panels = study.artifacts["blind_audit"].panels
     assert panels
@@ -100,20 +99,3 @@ def test_a_benchmark_whose_data_are_gone_leaves_its_reason_and_nothing_waits_for
     assert "dolma_book" not in {panel.benchmark for panel in study.artifacts["blind_audit"].panels}
     for given in ({"available": ["dolma_book"]}, {"paths": {"dolma_book": "."}}):
         assert ("olmo-7b", "dolma_book") in load_study(PAPER | given).runs_by_pair
-
-
-@pytest.mark.parametrize(
-    ("selection", "told"),
-    [
-        ({"only": ["surp_tabel1"]}, "did you mean 'surp_table1'"),
-        ({"only": ["surp_table1"], "papers": ["dc_pdd"]}, "no artifact"),
-        ({"papers": ["surpp"]}, "papers"),
-        (
-            {"study": "frontier", "max_parameters": 1e3},
-            r"none of its models can be asked: .*max_parameters=1e\+03",
-        ),
-    ],
-)
-def test_a_wrong_selection_is_explained(selection, told):
-    with pytest.raises(InputError, match=told):
-        load_study(PAPER | selection)

@@ -55,3 +55,10 @@ def test_every_table_of_methods_has_settings_chosen_three_ways_and_a_control(whe
     assert missing == OTHER_BLOCKS.keys() & SHOWN[where].keys()
     for slug, entry in shown:
         assert entry.methods is None or any(map(is_control, entry.methods)), slug
+
+
+@pytest.mark.parametrize("where", SHOWN)
+def test_con_recalls_tables_are_of_the_same_texts(where):
+    """Its tables 3, 4, 7 and 8 repeat numbers of table 2, or the comparison that it makes."""
+    slugs = [f"con_recall_table{number}" for number in (2, 3, 4, 7, 8)]
+    assert {SHOWN[where][slug].evaluation_set for slug in slugs} == {"balanced"}

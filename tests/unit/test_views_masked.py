@@ -10,9 +10,9 @@ from tiny_checkpoints import SPECIAL, causal_checkpoint, masked_model
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.views.masked import (
     DROPOUT,
-    _candidates,
-    _encoded,
-    _noise,
+    candidates_of,
+    dropout_noise,
+    encode_words,
     is_masked,
     load_masked_model,
     neighbours_by_masked_model,
@@ -75,11 +75,11 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
     """Plain loop: forward pass of the text with one input embedding dropped out and the others as they are."""
     model, tokenizer = tiny
     [text] = texts(1, words=12)
-    encoded = _encoded(text, tokenizer, model)
+    encoded = encode_words(text, tokenizer, model)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
-    noise = _noise(len(encoded.indices), 32, seed=5)
+    noise = dropout_noise(len(encoded.indices), 32, seed=5)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (candidates, probabilities) in enumerate(_candidates(encoded, model, 5, 10_000)):
+    for place, (candidates, probabilities) in enumerate(candidates_of(encoded, model, 5, 10_000)):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
         embedded[0, place + 1] = torch.where(noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
         with torch.no_grad():

@@ -163,9 +163,9 @@ def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> N
     drawn = PREFIXES[PREFIXES["draw"].eq(1) & PREFIXES["kind"].eq("nonmember") & PREFIXES["length"].eq(64)]
     seven = TABLE.set_index("text_id")["text"][drawn.sort_values("position")["text_id"]].tolist()
     for count in range(1, 8):
-        asked = Shots(Prefix("nonmember"), draw=1, count=count)
-        assert shot_texts(asked, Slice("", 64), TABLE, PREFIXES) == seven[:count]
-        assert read(PassKey(Reading("original", "none", shots=asked), Slice("", 64))) == seven[:count]
+        shots = Shots(Prefix("nonmember"), draw=1, count=count)
+        assert shot_texts(shots, Slice("", 64), TABLE, PREFIXES) == seven[:count]
+        assert read(PassKey(Reading("original", "none", shots=shots), Slice("", 64))) == seven[:count]
     with pytest.raises(InputError, match="8 nonmember shots of length 64 are asked for, and draw 1 has 7"):
         shot_texts(Shots(Prefix("nonmember"), draw=1, count=8), Slice("", 64), TABLE, PREFIXES)
 

@@ -32,13 +32,13 @@ class Server:
     def __call__(self, path, body):
         if path == "/v1/completions":
             return self.echo(path, body)
-        asked = body["messages"][-1]["content"]
-        if asked.startswith("Generate always 3"):
-            text = asked.rsplit("Example A: ", 1)[1]
+        prompt = body["messages"][-1]["content"]
+        if prompt.startswith("Generate always 3"):
+            text = prompt.rsplit("Example A: ", 1)[1]
             return message(
                 "\n\n".join(f"Example {letter}: {text} {letter}" for letter in "BCD"), prompt_tokens=100
             )
-        if "Options:" in asked:
+        if "Options:" in prompt:
             top = [{"token": letter, "logprob": math.log(share)} for letter, share in SHARES.items()]
             return message("B", logprobs={"content": [top[1] | {"top_logprobs": top}]})
         return message("<name>Lincoln</name>")
@@ -131,11 +131,11 @@ def test_a_study_behind_an_api(served):
     assert chosen["p_b"].tolist() == pytest.approx([0.4] * len(chosen))
     assert scores_of(project, "chatting").empty  # no log-probabilities of a text
 
-    asked = server.requests
+    requests = server.requests
     for made in ("passes", "answers", "views"):
         shutil.rmtree(project.path / "results" / made)
     second = run(project, "all")
-    assert server.requests == asked
+    assert server.requests == requests
     assert set(server.answered.values()) == {0, 1} or set(server.answered.values()) == {1}
     assert "Nothing to be done" in run(project, "all").stdout
     told = run(project, "cost_estimate").stdout

@@ -115,11 +115,11 @@ def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(pr
     (project.path / "options.jsonl").write_text('{"id": "1", "text": "b a"}\n', encoding="utf-8")
     view = "paraphrase_by_smollm2-135m"
     entry = {"source": "local", "path": "texts.jsonl", "question": "book"}
-    asked = {"model": "smollm2-135m", "paraphraser": view, "methods": ["de_cop"]}
+    asking = {"model": "smollm2-135m", "paraphraser": view, "methods": ["de_cop"]}
     study = {
         "study": "both",
         "benchmarks": {"brings": entry | {"views": {view: "options.jsonl"}}, "asks": entry},
-        "runs": [asked | {"benchmark": "brings"}, asked | {"benchmark": "asks"}],
+        "runs": [asking | {"benchmark": "brings"}, asking | {"benchmark": "asks"}],
     }
     project.write_study(study, "both.yaml")
     planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout

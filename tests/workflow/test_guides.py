@@ -103,7 +103,7 @@ def test_the_audit_of_readme_is_planned(project: Project):
 def test_the_study_of_readme_is_planned(project: Project):
     """Its models are of the hub, so that nothing of it runs here."""
     (study,) = re.findall(r"```yaml\n(study: .*?)```", README, re.DOTALL)
-    assert len(study.splitlines()) == 9
+    assert len(study.splitlines()) <= 9
     (project.path / "recall.yaml").write_text(study, encoding="utf-8")
     planned = project.run("--dry-run", "--cores", "1", "--config", "study=recall.yaml").stdout
     assert re.search(r"^run_passes +2$", planned, re.MULTILINE), planned

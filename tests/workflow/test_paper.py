@@ -133,7 +133,7 @@ def test_from_download_to_report(paper):
         assert f'id="{slug}"' in report, slug
     rendered = {path.stem for kind in ("tables", "figures") for path in (study / kind).glob("*.csv")}
     gone = ("table14", "figure7")
-    assert rendered == set(artifacts) - {f"de_cop_{one}" for one in gone}
+    assert rendered == set(artifacts) - {f"de_cop_{name}" for name in gone}
     table = (study / "tables" / "dc_pdd_table2.md").read_text(encoding="utf-8")
     assert "davinci-002" in table, "a model that is gone leaves the reason"
     assert "2026-09-28" in table
@@ -155,7 +155,7 @@ def test_provenance_names_the_commit_of_every_repository(paper):
     project, hub = paper
     provenance = json.loads((project.path / "results/paper/provenance.json").read_text(encoding="utf-8"))
     shas = {name: set(repository.commits) for (_, name), repository in hub.repositories.items()}
-    commits = {one["hub"]: one["commit"] for one in provenance["repositories"]}
+    commits = {repository["hub"]: repository["commit"] for repository in provenance["repositories"]}
     for name in ("EleutherAI/pythia-6.9b", "swj0419/WikiMIA", "iamgroot42/mimir", "allenai/c4"):
         assert commits[name] in shas[name], name
 

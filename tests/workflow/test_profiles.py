@@ -64,13 +64,13 @@ def through(project: Project, profile: str, commands: dict[str, str], *options: 
 
 @pytest.mark.full
 def test_jobs_go_to_sge_and_one_that_was_killed_is_submitted_anew_with_more_memory_and_time(unrun):
-    asked = through(
+    commands = through(
         unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT, "qdel": "#!/bin/sh\n"}, "kill-first"
     )  # fmt: skip
-    assert len(asked) == 3
-    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+) ", one).groups() for one in asked]
+    assert len(commands) == 3
+    wanted = [re.search(r"h_vmem=(\d+)M -l h_rt=(\d+) ", command).groups() for command in commands]
     assert sorted(wanted) == [("4000", "3600"), ("4000", "3600"), ("8000", "7200")]
-    assert not any("gpu=" in one for one in asked)
+    assert not any("gpu=" in command for command in commands)
 
 
 def test_sge_is_asked_for_the_gpus_of_a_job_that_needs_some():
@@ -111,9 +111,9 @@ def test_what_pbs_tells_of_a_job_is_understood(tmp_path, told, state):
 def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
     import json
 
-    asked = [json.loads(one) for one in through(unrun, "kubernetes", {"kubectl": KUBECTL})]
-    assert len(asked) == 2
-    for job in asked:
+    manifests = [json.loads(printed) for printed in through(unrun, "kubernetes", {"kubectl": KUBECTL})]
+    assert len(manifests) == 2
+    for job in manifests:
         pod = job["spec"]["template"]["spec"]
         (container,) = pod["containers"]
         assert container["workingDir"] == str(unrun.path)

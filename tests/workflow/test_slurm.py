@@ -100,7 +100,7 @@ def jobs(rule: str) -> list[dict[str, str]]:
     records = told("scontrol", "show", "job", "--oneliner").splitlines()
     fields = [dict(re.findall(r"(\S+?)=(\S*)", record)) for record in records]
     return [
-        one for one in sorted(fields, key=lambda one: int(one["JobId"])) if rule in one.get("Comment", "")
+        job for job in sorted(fields, key=lambda job: int(job["JobId"])) if rule in job.get("Comment", "")
     ]
 
 
@@ -128,20 +128,20 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
     assert again.wait(400) == 0, (project.path / "started.log").read_text()
 
     assert results(project) == results(undisturbed)
-    assert [one["JobState"] for one in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
+    assert [job["JobState"] for job in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
     of_target, of_reference = (
         jobs(f"run_passes_wildcards_smoke~{model}_") for model in ("target", "reference")
     )
     shares = [job for job in jobs("run_share") if "ArrayTaskId" in job]
     assert len({job["ArrayJobId"] for job in shares}) == 1
     assert [job["JobState"] for job in shares] == ["COMPLETED", "COMPLETED"]
-    assert [one["JobState"] for one in of_target] == ["TIMEOUT", "COMPLETED"]
-    assert [one["JobState"] for one in of_reference] == ["FAILED", "COMPLETED"]
-    assert [one["TimeLimit"] for one in of_target] == ["00:01:00", "00:02:00"]
-    assert [one["MinMemoryNode"] for one in of_reference] == ["2500M", "5000M"]
-    assert all(one["Partition"] == "gpu" and "gpu:1" in str(one) for one in of_target)
-    assert {one["Partition"] for one in of_reference} == {"cpu"}
+    assert [job["JobState"] for job in of_target] == ["TIMEOUT", "COMPLETED"]
+    assert [job["JobState"] for job in of_reference] == ["FAILED", "COMPLETED"]
+    assert [job["TimeLimit"] for job in of_target] == ["00:01:00", "00:02:00"]
+    assert [job["MinMemoryNode"] for job in of_reference] == ["2500M", "5000M"]
+    assert all(job["Partition"] == "gpu" and "gpu:1" in str(job) for job in of_target)
+    assert {job["Partition"] for job in of_reference} == {"cpu"}
     (evaluation,) = jobs("score_methods")
     assert "evaluate_methods" in evaluation["Comment"]
-    asked = [evaluation[key] for key in ("JobState", "NumCPUs", "MinMemoryNode", "TimeLimit")]
-    assert asked == ["COMPLETED", "1", "4000M", "02:00:00"]
+    fields = [evaluation[key] for key in ("JobState", "NumCPUs", "MinMemoryNode", "TimeLimit")]
+    assert fields == ["COMPLETED", "1", "4000M", "02:00:00"]

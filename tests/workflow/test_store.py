@@ -75,15 +75,16 @@ def test_a_change_of_the_study_runs_its_own_passes_alone(project, change, new, n
     after = project.stored()
     assert unchanged(before, after)
     ran = [
-        one
-        for one in project.manifest()["views"]
-        if Path(one["files"][0]["file"]).name in after.keys() - before.keys()
+        view
+        for view in project.manifest()["views"]
+        if Path(view["files"][0]["file"]).name in after.keys() - before.keys()
     ]
     assert len(ran) == len(after) - len(before)
-    found = [
-        (one["view"], one["altered"], one["prefix"].split(";")[0], one["shots"], one["draw"]) for one in ran
+    keys = [
+        (view["view"], view["altered"], view["prefix"].split(";")[0], view["shots"], view["draw"])
+        for view in ran
     ]
-    assert sorted(found, key=str) == sorted(new, key=str)
+    assert sorted(keys, key=str) == sorted(new, key=str)
     assert "rule score_methods" in printed
     assert not [rule for rule in not_run if f"rule {rule}" in printed]
     scores = pd.read_parquet(project.path / SCORES)

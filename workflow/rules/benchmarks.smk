@@ -10,7 +10,7 @@ rule build_benchmark:
     priority: benchmark.priority
     params:
         code=code_digest("build_benchmark"),
-        entry=benchmark.written,
+        entry=benchmark.building,
         seed=config["seed"],
     script:
         "../../scripts/build_benchmark.py"

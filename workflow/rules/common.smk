@@ -1,4 +1,5 @@
 # The study, resolved, and what rules look up in it. No rules here.
+import gc
 import os
 import re
 import sys
@@ -17,6 +18,8 @@ from pretrace.studies.user_files import announcement, check_user_files
 STARTED = time()
 # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
 os.environ.setdefault("TQDM_DISABLE", "1")
+# a study is many objects that all stay: to search them for garbage takes as long as to make them
+gc.disable()
 try:
     STUDY = load_study(config, config_folder())
     PLAN = Plan(STUDY)
@@ -24,6 +27,8 @@ try:
         print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
     sys.exit(f"error: {error}")
+gc.freeze()
+gc.enable()
 
 
 pathvars:

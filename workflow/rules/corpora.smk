@@ -2,11 +2,10 @@ if not STUDY.settings.nodes_download:
 
     localrules:
         stream_shard,
-        keep_shard,
 
 
 # Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs
-# it. Then the counts of every tokenizer and the scores are recomputed. A corpus with `keep: true` is fetched once.
+# it. Then the counts of every tokenizer and the scores are recomputed.
 rule stream_shard:
     output:
         documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),
@@ -14,7 +13,7 @@ rule stream_shard:
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=True, kept=False)),
+        corpus=alternatives(PLAN.corpora(from_hub=True)),
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
         pins=pins,
@@ -22,16 +21,6 @@ rule stream_shard:
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
-
-
-use rule stream_shard as keep_shard with:
-    output:
-        documents="results/corpora/{corpus}/documents/{shard}.parquet",
-        commit="results/corpora/{corpus}/commits/{shard}.json",
-    log:
-        "results/logs/keep_shard/{corpus}/{shard}.log",
-    wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=True, kept=True)),
 
 
 rule write_documents:
@@ -46,7 +35,7 @@ rule write_documents:
     priority: corpus.priority
     params:
         code=code_digest("write_documents"),
-        entry=corpus.written,
+        entry=corpus.building,
         shards=corpus_entry.shards,
     script:
         "../../scripts/write_documents.py"

@@ -68,7 +68,7 @@ class Side:
         return " ".join(self.units(text))
 
     def lengths(self) -> dict[int | None, list[int]]:
-        """The numbers of units of the texts, by the column `length`."""
+        """Return how many units each text has, by the column `length`."""
         numbers: dict[int | None, list[int]] = defaultdict(list)
         for text in self.texts:
             numbers[text.length].append(len(self.units(text)))
@@ -79,8 +79,8 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
     """Check the suspects (label null) of the file `texts` against the known non-members (label 0) of `known`.
 
     `known` may be the same file; None if the non-members are in no file of the user's. Returns the remarks. Raises
-    `InputError` if a class is missing, if the same text is in both classes, if most suspects overlap with known
-    non-members, or if lengths or subsets leave nothing to compare.
+    `InputError` if a class is missing, if the same text or document is in both classes, if most suspects overlap with
+    known non-members, or if lengths or subsets leave nothing to compare.
     """
     rows = list(located(texts))
     suspects = _side("suspects (label null)", texts, rows, None, language)
@@ -104,13 +104,15 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
             "cannot have read, with label 0, or name a benchmark that has such texts under the run's key calibrate_on "
             "(docs/audit.md)."
         )
+    shared = _shared(suspects, nonmembers)
+    _refuse_documents_of_both(suspects, nonmembers)
     return [
-        *_shared(suspects, nonmembers),
+        *shared,
         *_repeats(suspects),
         *_repeats(nonmembers),
         *_without_counterpart(suspects, nonmembers),
         *_lengths(suspects, nonmembers),
-        *_in_both(suspects, nonmembers),
+        *_without_documents(suspects, nonmembers),
         *_too_few(suspects, nonmembers),
     ]
 
@@ -275,13 +277,29 @@ def _spread(side: Side) -> list[str]:
     ]
 
 
-def _in_both(suspects: Side, known: Side) -> list[str]:
-    """The remark about documents with texts of both classes."""
-    both = sorted(suspects.documents & known.documents)
+def _refuse_documents_of_both(suspects: Side, known: Side) -> None:
+    """Raise `InputError` if a document has texts of both classes: its known texts would be left out."""
+    for document in sorted(suspects.documents & known.documents)[:1]:
+        (ours, theirs) = (
+            next(where for where, text in side.rows if text.document == document)
+            for side in (suspects, known)
+        )
+        raise InputError(
+            f"{ours} and {theirs}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
+            "whole documents whether they were read. Give known texts that the model cannot have read a document of "
+            "their own, under another name."
+        )
+
+
+def _without_documents(suspects: Side, known: Side) -> list[str]:
+    """The remark about texts that name no document: each counts as a document."""
+    without = [side for side in (suspects, known) if not side.documents and len(side.rows) > 1]
+    if not without:
+        return []
+    whose = "" if len(without) > 1 else f" of the {without[0].name}"
     return [
-        f"{suspects.file}: {len(both)} documents have {suspects.name} and {known.name}, the first is {document!r}. A "
-        "document was read or not: give texts that the model cannot have read a document of their own."
-        for document in both[:1]
+        f"{without[0].file}: no text{whose} names a document: each passage counts as a document of its own; passages "
+        "of one document do not. Name each text's document in the column document (docs/audit.md)."
     ]
 
 
@@ -296,7 +314,8 @@ def _too_few(suspects: Side, known: Side) -> list[str]:
         )
     if documents < FEWEST_DOCUMENTS and (suspects.documents or known.documents):
         remarks.append(
-            f"{known.file}: the {known.name} come from {documents} documents (column document). How much documents "
+            f"{known.file}: the {known.name} come from {documents} document{'s' * (documents != 1)} (column "
+            f"document). How much documents "
             f"differ is then hardly known. Have at least {FEWEST_DOCUMENTS}, better 20."
         )
     return remarks

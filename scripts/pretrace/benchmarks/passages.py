@@ -89,8 +89,9 @@ def cut_documents(
             for start, passage in own
         ]
     if not cut:
+        which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
         raise InputError(
-            f"each of the {len(short)} documents is shorter than a passage of {words} words: {shortened(short)}. Give "
+            f"{which} is shorter than a passage of {words} words: {shortened(short)}. Give "
             "a smaller --words, or longer documents; words are separated by white space."
         )
     return cut, short

@@ -9,7 +9,13 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.audit_controls import MATERIAL, ONE_SIDED, classifier_row, control_scores
-from pretrace.evaluation.audit_scores import OF_METHOD, ScoredBenchmark, audit_scores, own_documents, shown
+from pretrace.evaluation.audit_scores import (
+    OF_METHOD,
+    Conditions,
+    ScoredBenchmark,
+    audit_scores,
+    own_documents,
+)
 from pretrace.evaluation.document_test import ScoredTexts, comparisons
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
@@ -107,8 +113,8 @@ def audit(
 
     Raises InputError if no unit without a label has known non-members of its subset and length.
     """
-    same, chosen = audited.name == known.name, shown(runs)
-    ours, theirs = (audit_scores(scored, chosen, same=same) for scored in (audited, known))
+    same, conditions = audited.name == known.name, Conditions.of_runs(runs)
+    ours, theirs = (audit_scores(scored, conditions, same=same) for scored in (audited, known))
     ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False)]
     ours = _comparable(ours, theirs, audited, known)
     rows: list[dict[str, Any]] = []
@@ -118,7 +124,7 @@ def audit(
             rows += _compared(*_sides(*of_unit), texts=unit == "text")
     rows += _controls(_texts(audited, ours), _texts(known, theirs), language)
     if positive is not None:
-        own = audit_scores(positive, chosen)
+        own = audit_scores(positive, conditions)
         own = own[own["unit"] == "text"]
         read, others = (own[own["label"].eq(label).fillna(False)] for label in (1, 0))
         if len(read):
@@ -350,26 +356,23 @@ def low_shares(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def power(scored: ScoredBenchmark, conditions: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def power(scored: ScoredBenchmark, conditions: Conditions) -> Iterator[dict[str, Any]]:
     """Yield the power of an audit on a benchmark with known labels: the share of documents (`n`) with p <= `LEVEL`.
 
     With Wilson's interval; a row for each `length`, `method`, number of `texts` and `label` (1 member, 0 non-member):
     an audit gets this number of a document's texts, and compares them with the non-members of all other documents, as
     `audit` does. A document's members and non-members count as two documents. If a document has more texts, some are
     drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are left out.
-    `conditions` hold `start_token` and `references`.
     """
     audited = scored.scores["method"].isin(AUDITED)
     if audited.any():
         scored = replace(scored, scores=scored.scores[audited])
-    chosen = {**conditions, "references": {*conditions["references"], ""}, "paraphraser": None}
-    rows = audit_scores(scored, chosen)
+    rows = audit_scores(scored, conditions)
     rows = rows[(rows["unit"] == "text") & rows["label"].notna() & (rows["document"] != "")]
-    read = {"start_token": conditions["start_token"], "reference": ", ".join(conditions["references"])}
     for length, own in rows.groupby("length"):
         sides = _sides(*(own[own["label"] == label] for label in (1, 0)))
         for row in _powers(dict(zip((1, 0), sides, strict=True))):
-            yield read | {"length": None if length == -1 else length} | row
+            yield conditions.record | {"length": None if length == -1 else length} | row
 
 
 def _powers(sides: Mapping[int, Side]) -> Iterator[dict[str, Any]]:

@@ -28,15 +28,28 @@ class ScoredBenchmark:
     prefixes: pd.DataFrame | None = None
 
 
-def shown(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the start token, references and paraphraser of a pair's runs: the first of each if they name several."""
-    first = {next((name for run in runs for name in kind.names(run)), "") for kind in INPUTS.values()}
-    asking = [run["paraphraser"] for run in runs if run.get("questions")]
-    return {
-        "start_token": runs[0]["start_token"],
-        "references": first | {""},
-        "paraphraser": asking[0] if asking else None,
-    }
+@dataclass(frozen=True)
+class Conditions:
+    """Which scores are compared: a start token, the methods' further inputs, and the paraphraser of questions' options.
+
+    `paraphraser` None: any.
+    """
+
+    start_token: str
+    references: Sequence[str]
+    paraphraser: str | None = None
+
+    @classmethod
+    def of_runs(cls, runs: Sequence[Mapping[str, Any]]) -> "Conditions":
+        """Return those of a pair's runs: the first of each that they name."""
+        named = ([name for run in runs for name in kind.names(run)] for kind in INPUTS.values())
+        asking = [run["paraphraser"] for run in runs if run.get("questions")]
+        return cls(runs[0]["start_token"], [names[0] for names in named if names], next(iter(asking), None))
+
+    @property
+    def record(self) -> dict[str, str]:
+        """Return the columns of a statistic that hold them."""
+        return {"start_token": self.start_token, "reference": ", ".join(self.references)}
 
 
 def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Series[str]":
@@ -44,22 +57,21 @@ def own_documents(document: "pd.Series[str]", id: "pd.Series[str]") -> "pd.Serie
     return document.mask(document == "", "\0" + id)
 
 
-def audit_scores(scored: ScoredBenchmark, chosen: Mapping[str, Any], *, same: bool = True) -> pd.DataFrame:
+def audit_scores(scored: ScoredBenchmark, conditions: Conditions, *, same: bool = True) -> pd.DataFrame:
     """Return a row per unit and method: `unit`, `UNIT_KEYS`, `method, setting, score`, at the default setting.
 
-    `chosen` is what `shown` returns. Texts are scored as they are, and documents by the methods that ask questions. The
-    score of several draws of shots is their mean. Shots, and texts that overlap one, have no score by methods with
-    shots. If not `same` (the units compared are of two benchmarks), methods that learn from labels or shots are left
-    out.
+    Texts are scored as they are, and documents by the methods that ask questions. The score of several draws of shots
+    is their mean. Shots, and texts that overlap one, have no score by methods with shots. If not `same` (the units
+    compared are of two benchmarks), methods that learn from labels or shots are left out.
     """
     methods = scored.scores["method"].unique()
     asks = scored.scores["method"].isin([method for method in methods if known.is_question(method)])
     rows = scored.scores.assign(asks=asks)
     rows = rows[rows["asks"] | ((rows["unit"] == "text") & rows["view"].isin(["original", ""]))]
-    rows = rows[rows["start_token"].isin([chosen["start_token"], ""])]
-    if chosen["paraphraser"] is not None:
-        rows = rows[~rows["asks"] | rows["reference"].isin([chosen["paraphraser"], ""])]
-    rows = rows[rows["asks"] | rows["reference"].isin(list(chosen["references"]))]
+    rows = rows[rows["start_token"].isin([conditions.start_token, ""])]
+    if conditions.paraphraser is not None:
+        rows = rows[~rows["asks"] | rows["reference"].isin([conditions.paraphraser, ""])]
+    rows = rows[rows["asks"] | rows["reference"].isin([*conditions.references, ""])]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
         controls = [method for method in methods if known.is_control(method)]

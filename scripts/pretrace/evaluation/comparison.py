@@ -6,13 +6,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.scores import Column, RankedUnits
+from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand, RankingKey, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
+    centred,
     chance,
     delong_test,
     delong_variance,
@@ -21,6 +22,7 @@ from pretrace.evaluation.significance import (
     placements,
     t_test_as_published,
 )
+from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
 
 TESTED = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
@@ -135,7 +137,8 @@ def compare(
         drawn -= np.stack([draws[pair.theirs] if pair.theirs else np.full(drawn.shape[1], baselines[index])
                            for index, pair in enumerate(group)])  # fmt: skip
         few = rankings.units.few_documents
-        results = {} if few else {"bootstrap": bootstrap_test(drawn)}
+        rate = level_of(METRICS[first.metric]) is not None
+        results = {} if few else {"bootstrap": bootstrap_test(centred(drawn, differences) if rate else drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
             if METRICS[first.metric] == "auc" and not few:

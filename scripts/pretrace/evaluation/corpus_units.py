@@ -1,6 +1,6 @@
 """The units of a corpus test: documents, or texts within documents, with scores that are stored or fitted here."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.audit_scores import ScoredBenchmark, audit_scores
+from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark, audit_scores
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
@@ -39,8 +39,6 @@ FEWEST = 10
 KEYS = ["id", "document", "subset", "length", "label"]
 
 Row = dict[str, Any]
-Conditions = Mapping[str, Any]
-"""`start_token` and `references`: which scores are compared."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,6 @@ def of_slices(
     errors: list[InputError] = []
     for chosen in conditions:
         scores = model_scores(scored, chosen)
-        read = {"start_token": chosen["start_token"], "reference": ", ".join(chosen["references"])}
         lengths = sorted({int(length) for length in scores["length"]} - {-1})
         subsets = sorted({*scores["subset"]})
         together = lengths if len(lengths) == 1 else [None]
@@ -159,7 +156,7 @@ def of_slices(
             texts = Slice(subset, length)
             try:
                 compared = prepared(scored, chosen, texts, scores)
-                rows += [asdict(texts) | read | row for row in compute(compared)]
+                rows += [asdict(texts) | chosen.record | row for row in compute(compared)]
             except InputError as error:
                 log.info("subset '%s', length %s: %s", subset, length, error)
                 errors.append(error)
@@ -173,8 +170,7 @@ def model_scores(scored: ScoredBenchmark, conditions: Conditions) -> pd.DataFram
     own = scored.scores["method"].isin(METHODS)
     if own.any():
         scored = replace(scored, scores=scored.scores[own])
-    chosen = {"start_token": conditions["start_token"], "references": {*conditions["references"], ""}}
-    rows = audit_scores(scored, chosen | {"paraphraser": None})
+    rows = audit_scores(scored, conditions)
     controls = [method for method in rows["method"].unique() if is_control(method)]
     return rows[(rows["unit"] == "text") & rows["label"].notna() & ~rows["method"].isin(controls)]
 
@@ -195,7 +191,7 @@ def prepared(
     if rows.empty:
         raise InputError(
             f"corpus test of {scored.name}: there is no score of a labelled text of subset '{texts.subset}', "
-            f"length {texts.length} and start token {conditions['start_token']}; check the artifact's panel"
+            f"length {texts.length} and start token {conditions.start_token}; check the artifact's panel"
         )
     rows = rows.assign(document=rows["document"].where(rows["document"] != "", rows["id"]))
     table = rows.pivot(index=KEYS, columns="method", values="score").reset_index().rename_axis(columns=None)

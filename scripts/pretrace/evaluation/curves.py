@@ -8,7 +8,8 @@ import pandas as pd
 
 from pretrace.evaluation.metrics import KEYS
 from pretrace.evaluation.roc import Flags, Floats
-from pretrace.evaluation.scores import Column, EvaluationSet, Scores
+from pretrace.evaluation.scores import EvaluationSet, Scores
+from pretrace.methods.settings import Column
 
 PLACES = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
@@ -37,14 +38,17 @@ def density_curves(
 ) -> pd.DataFrame:
     """Compute the densities of both classes as `roc_curves` computes points: `KEYS, label, x, y`.
 
-    `x` is a score, scaled to run from 0 to 1 over both classes (min-max). Equal scores have no density.
+    `x` is a score, scaled to run from 0 to 1 over both classes (min-max). A class of equal scores has no density.
     """
 
     def points(values: Floats, label: Flags) -> pd.DataFrame:
         if values.max() == values.min():
             return pd.DataFrame({"x": [], "y": []})
-        classes = zip((1, 0), densities(values, label), strict=True)
-        return pd.concat([pd.DataFrame({"x": PLACES, "y": y, "label": kind}) for kind, y in classes])
+        classes = densities(values, label).items()
+        nothing = pd.DataFrame({"x": [], "y": []})
+        return pd.concat(
+            [nothing, *(pd.DataFrame({"x": PLACES, "y": y, "label": kind}) for kind, y in classes)]
+        )
 
     return _score_curves(metrics, scores, evaluation_sets, points)
 
@@ -74,9 +78,9 @@ def _score_curves(
         if keys not in drawn:
             draw = None if pd.isna(row["draw"]) else int(row["draw"])
             of_set = inside[row["evaluation_set"], draw if (row["evaluation_set"], draw) in inside else None]
-            named = {key: row[key] for key in ("method", "setting", "view", "start_token", "reference")}
+            column = Column(*(row[key] for key in Column._fields))
             # methods without a prefix have no draw, though the row may carry one
-            candidates = [Column(**named, draw=number) for number in (-1, draw) if number is not None]
+            candidates = [column._replace(draw=number) for number in (-1, draw) if number is not None]
             values = next(columns[column] for column in candidates if column in columns)
             here = (units["subset"] == row["subset"]) | (row["subset"] == "")
             here &= of_set & (length == (-1 if pd.isna(row["length"]) else row["length"]))
@@ -94,10 +98,13 @@ def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
     return false / false[-1], true / true[-1]
 
 
-def densities(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """Return the density of members and non-members at `PLACES`: Gaussian kernels, Scott's rule, of min-max scores."""
+def densities(scores: Floats, label: Flags) -> dict[int, Floats]:
+    """Return the density at `PLACES` of members (1) and non-members (0).
+
+    Gaussian kernels, Scott's rule, of min-max scores. A class whose scores are all equal has none.
+    """
     from scipy.stats import gaussian_kde
 
     scaled = (scores - scores.min()) / (scores.max() - scores.min())
-    members, nonmembers = (np.asarray(gaussian_kde(scaled[kind])(PLACES)) for kind in (label, ~label))
-    return members, nonmembers
+    classes = {1: scaled[label], 0: scaled[~label]}
+    return {kind: gaussian_kde(own)(PLACES) for kind, own in classes.items() if np.ptp(own) > 0}

@@ -12,7 +12,7 @@ from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import KEYS, METRICS, level_of
 from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
-from pretrace.evaluation.roc import Flags, compact
+from pretrace.evaluation.roc import Flags, Floats, compact
 from pretrace.evaluation.scores import EvaluationSet, RankedUnits, Scores, ranked_units, text_units
 from pretrace.evaluation.selection import (
     Choices,
@@ -24,7 +24,7 @@ from pretrace.evaluation.selection import (
     mostly_empty,
     widening,
 )
-from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, percentile_interval, widened
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, centred, percentile_interval, widened
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
@@ -138,7 +138,7 @@ def _evaluate_units(
     factors = widening(units, settings)
     of_estimands = np.array([factors[estimand.rankings[0].column] for estimand in estimands])
     draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
-    ends = zip(*percentile_interval(draws), strict=True)
+    ends = zip(*_intervals(estimands, draws, values), strict=True)
     numbers = {
         estimand: tuple(map(float, (value, *pair)))
         for estimand, value, pair in zip(estimands, values, ends, strict=True)
@@ -161,6 +161,13 @@ def _evaluate_units(
             metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, [size])))
         tested += welch_tests(units, chosen)
     return metrics, [(*describe.keys(test.row), *test[1:]) for test in tested]
+
+
+def _intervals(estimands: Sequence[Estimand], draws: Floats, values: Floats) -> tuple[Floats, Floats]:
+    """Return the ends of the estimands' 95 % intervals, given their resamples `draws` (estimands, resamples)."""
+    rates = np.array([level_of(METRICS[estimand.metric]) is not None for estimand in estimands])
+    low, high = percentile_interval(np.where(rates[:, None], centred(draws, values), draws))
+    return np.clip(low, 0, 1), np.clip(high, 0, 1)
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,11 @@
 """The names of all metrics, of their keys, and of all subsets together. Light to import."""
 
+from pretrace.methods.settings import Column
+
 EACH = "*"
 """A subset that stands for every one."""
 
-KEYS = [
-    "unit", "method", "setting", "view", "start_token", "draw", "reference",
-    "subset", "length", "evaluation_set", "selection",
-]  # fmt: skip
+KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
 """What tells the rows of metrics, tests and curves apart."""
 
 LEVELS = (1, 5, 10)

@@ -14,7 +14,7 @@ import pandas as pd
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.slices import whole_numbers
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.metrics import METRICS
+from pretrace.evaluation import metrics
 from pretrace.evaluation.scores import EvaluationSet, Scores, ScoresByColumn, UnitScores, ranked_units
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
@@ -24,9 +24,7 @@ from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress
 from pretrace.views.prefixes import with_nonmembers
 
-KEYS = [
-    "method", "view", "start_token", "reference", "subset", "length", "evaluation_set", "selection", "metric",
-]  # fmt: skip
+KEYS = [*(key for key in metrics.KEYS if key not in ("unit", "setting", "draw")), "metric"]
 COLUMNS = [
     *KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
 ]  # fmt: skip
@@ -76,10 +74,9 @@ def placebos(
                     "n_members": int(ranked.label.sum()), "n_nonmembers": int((~ranked.label).sum()),
                 }  # fmt: skip
                 for estimand, value in zip(estimands, values.tolist(), strict=True):
-                    column = ranked.columns[estimand.rankings[0].column]._asdict()
-                    keys = {key: column[key] for key in ("method", "view", "start_token", "reference")}
-                    chosen = {"selection": estimand.selection, "metric": METRICS[estimand.metric]}
-                    rows.append(of_all | keys | chosen | {"value": value})
+                    column = ranked.columns[estimand.rankings[0].column]
+                    chosen = {"selection": estimand.selection, "metric": metrics.METRICS[estimand.metric]}
+                    rows.append(of_all | column._asdict() | chosen | {"value": value})
             progress.update()
     return _summarised(pd.DataFrame(rows))
 

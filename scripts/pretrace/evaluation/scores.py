@@ -12,21 +12,10 @@ import pandas as pd
 from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, Groups, codes, resampling_groups, too_few
 from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.methods.settings import Column
 from pretrace.questions.documents import document_units
 from pretrace.runtime.logs import log
 from pretrace.views.prefixes import balanced, evaluated
-
-
-class Column(NamedTuple):
-    """One score of every unit: a method at one setting. `draw` is -1 without one."""
-
-    method: str
-    setting: str
-    view: str
-    start_token: str
-    draw: int
-    reference: str
-
 
 ScoresByColumn = dict[Column, Floats]
 """The scores of each column in the order of the units, shape (units,), NaN where a unit has none."""

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
-from pretrace.evaluation.scores import Column, RankedUnits
+from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED
+from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
 
 LEAST_ANSWERED = 30

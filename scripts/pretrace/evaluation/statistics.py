@@ -15,7 +15,7 @@ from pretrace.evaluation.metrics import KEYS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pretrace.evaluation.audit_scores import ScoredBenchmark
+    from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
     from pretrace.evaluation.scores import EvaluationSet, Scores
     from pretrace.evaluation.tokens import Passes
 
@@ -37,7 +37,7 @@ Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
 class StatisticInputs:
     """Hold the inputs of a pair's statistic: the pair's `files` by kind, and the facts of its runs and benchmark.
 
-    `conditions`: start tokens and references, as a panel has them that names the pair or the id of some of its runs.
+    `conditions`: those of each panel that names the pair or the id of some of its runs.
     `draws`: the draws of shots. `resamples`: of each interval.
     """
 
@@ -45,7 +45,7 @@ class StatisticInputs:
     benchmark_name: str
     files: Mapping[str, str]
     store: Path
-    conditions: Sequence[Mapping[str, Any]]
+    conditions: Sequence["Conditions"]
     draws: Sequence[int]
     resamples: int
     pooled: bool

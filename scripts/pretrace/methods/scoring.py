@@ -1,18 +1,18 @@
 """Scores of every text for every method and setting that the runs of one model and benchmark ask for."""
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of, whole_numbers
+from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
 from pretrace.methods.needs import FULL_VOCABULARY, PREFIXES, obstacle, prefix_passes
 from pretrace.methods.registry import NEEDS, Value, find
-from pretrace.methods.settings import setting_name, settings
+from pretrace.methods.settings import Column, setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -21,8 +21,7 @@ from pretrace.views.readings import PassKey, Prefix, Reading, Shots
 if TYPE_CHECKING:
     import pandas as pd
 
-KEYS = ["method", "setting", "view", "start_token", "draw", "reference"]
-COLUMNS = ["unit", "id", *KEYS, "shots_used", "score"]
+COLUMNS = ["unit", "id", *Column._fields, "shots_used", "score"]
 """The columns of the scores table."""
 
 _ROWS = 1 << 18
@@ -35,7 +34,7 @@ Wanted = dict[ScoreKey, Settings]
 
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
-    """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and each of `KEYS`.
+    """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and `Column`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
     rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
@@ -51,8 +50,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        nothing = PassKey(Reading("", ""), Slice("", None))
-        yield from _frames(Block(nothing, ScoreKey("", "", None), [""], [], [], np.empty((0, 1))))
+        yield from _frames(Block([Column("", "", "", "", -1, "")], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
         log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
@@ -102,39 +100,40 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
 
 @dataclass(frozen=True)
 class Block:
-    """Scores [texts, settings] of one method over a slice; `shots_used` by text, None without a prefix."""
+    """Scores [texts, columns] of one method over a slice; `shots_used` by text, None without a prefix."""
 
-    plain: PassKey
-    key: ScoreKey
-    settings: list[str]
+    columns: list[Column]
     ids: list[str]
     shots_used: list[int | None]
     scores: np.ndarray
 
 
+def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
+    read, draw = (plain.reading.view, plain.reading.start_token), -1 if key.draw is None else key.draw
+    return [Column(key.method, setting, *read, draw, key.reference) for setting in settings]
+
+
 def _frames(block: Block) -> Iterator["pd.DataFrame"]:
-    """Yield the block's rows, setting by setting, in parts of whole settings."""
+    """Yield the block's rows, column by column, in parts of whole columns."""
     import pandas as pd
 
     at_once = max(1, _ROWS // max(1, len(block.ids)))
-    for start in range(0, len(block.settings), at_once):
-        settings = block.settings[start : start + at_once]
-        rows = len(settings) * len(block.ids)
-        frame = pd.DataFrame(
-            {
-                "unit": "text",
-                "id": block.ids * len(settings),
-                "method": block.key.method,
-                "setting": np.repeat(np.array(settings, dtype=object), len(block.ids)),
-                "view": block.plain.reading.view,
-                "start_token": block.plain.reading.start_token,
-                "draw": pd.array([block.key.draw] * rows, dtype="Int64"),
-                "reference": block.key.reference,
-                "shots_used": pd.array(block.shots_used * len(settings), dtype="Int64"),
-                "score": block.scores[:, start : start + at_once].T.ravel(),
-            }
+    for start in range(0, len(block.columns), at_once):
+        columns = block.columns[start : start + at_once]
+        keys = pd.DataFrame(columns).astype({"draw": "Int64"})
+        keys["draw"] = keys["draw"].mask(keys["draw"] < 0)
+        frame = (
+            keys.loc[keys.index.repeat(len(block.ids))]
+            .reset_index(drop=True)
+            .assign(
+                unit="text",
+                id=block.ids * len(columns),
+                shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
+                score=block.scores[:, start : start + at_once].T.ravel(),
+            )[COLUMNS]
         )
-        yield frame.astype({name: str for name in ("unit", "id", *KEYS) if name != "draw"})
+        words = dict.fromkeys(("unit", "id", *Column._fields), str)
+        yield frame.astype({name: kind for name, kind in words.items() if name != "draw"})
 
 
 def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
@@ -208,7 +207,7 @@ class _TextScores:
 
     def block(self) -> Block:
         scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
-        return Block(self._plain, self._key, list(self._named), self._ids, self._used, scores)
+        return Block(_columns(self._plain, self._key, self._named), self._ids, self._used, scores)
 
 
 def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
@@ -235,14 +234,14 @@ def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inp
         inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
     scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
     used = max((drawn.count for drawn in shots.values()), default=None)
-    return Block(plain, key, list(named), ids, [used] * len(ids), scores)
+    return Block(_columns(plain, key, named), ids, [used] * len(ids), scores)
 
 
 def _check_finite(block: Block) -> None:
-    reading = block.plain.reading
-    for row, column in np.argwhere(~np.isfinite(block.scores))[:1]:
+    for row, place in np.argwhere(~np.isfinite(block.scores))[:1]:
+        column = block.columns[place]
         raise InputError(
-            f"{block.key.method} (setting '{block.settings[column]}'): the score of text '{block.ids[row]}' "
-            f"is {block.scores[row, column]} (view {reading.view}, start token {reading.start_token}). "
+            f"{column.method} (setting '{column.setting}'): the score of text '{block.ids[row]}' "
+            f"is {block.scores[row, place]} (view {column.view}, start token {column.start_token}). "
             "A method must give every text a finite number."
         )

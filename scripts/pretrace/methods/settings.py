@@ -1,12 +1,28 @@
-"""A setting has one value for each parameter of a method; every table of results has its name as a column."""
+"""A setting has one value for each parameter of a method; a column of scores is a method at a setting."""
 
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pretrace.methods.registry import Method, Value, find_any
 from pretrace.runtime.errors import InputError, nearest
+
+
+class Column(NamedTuple):
+    """What tells the scores of a text apart; tables of scores and of results have these columns.
+
+    view, start_token  of the reading, "" if no text is read
+    draw               of the shots, -1 without one (missing in tables)
+    reference          the method's further input, or the wrong options; "" without one
+    """
+
+    method: str
+    setting: str
+    view: str
+    start_token: str
+    draw: int
+    reference: str
 
 
 def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:

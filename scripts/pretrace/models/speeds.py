@@ -10,14 +10,11 @@ import time
 import uuid
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pretrace.runtime.files import digest, read_json, write_json
 from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import processor
-
-if TYPE_CHECKING:
-    import torch
 
 Seconds = Callable[[], float]
 """Computes once, and gives the seconds that it took."""
@@ -28,7 +25,6 @@ CLEARLY = 1.5
 MEASURABLE = 20_000_000
 """Weights in matrices from which on a model is measured. A smaller one computes for a millisecond or less."""
 _TOKENS = 128  # that a probe reads
-_PAST = 512  # tokens before them, for attention after a shared prefix
 _WIDEST = 2048  # rows and columns of a larger matrix are timed in part
 _clock = time.thread_time  # other work on the machine does not count
 
@@ -94,35 +90,6 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
         cut = min(rows, _WIDEST), min(columns, _WIDEST)
         parts.append((count * (rows * columns) / (cut[0] * cut[1]), product(*cut)))
     return lambda: sum(times * seconds() for times, seconds in parts)
-
-
-def attention(heads: int, key_heads: int, width: int, dtype: str) -> dict[str, Seconds]:
-    """Make one layer's attention of two texts' 128 tokens over 512 before them: torch's kernel and plain products."""
-    import torch
-
-    drawn = torch.Generator().manual_seed(0)
-    kind = getattr(torch, dtype)
-
-    def states(count: int, tokens: int) -> "torch.Tensor":
-        return torch.randn(2, count, tokens, width, generator=drawn).to(kind)
-
-    own = _TOKENS // 2
-    queries = states(heads, own)
-    keys, values = states(key_heads, _PAST + own), states(key_heads, _PAST + own)
-    seen = torch.ones(own, _PAST + own, dtype=torch.bool).tril(_PAST)
-    hidden = torch.zeros(seen.shape, dtype=kind).masked_fill(~seen, torch.finfo(kind).min)
-
-    def sdpa() -> "torch.Tensor":
-        return torch.nn.functional.scaled_dot_product_attention(
-            queries, keys, values, attn_mask=seen, enable_gqa=heads != key_heads
-        )
-
-    def eager() -> "torch.Tensor":
-        all_keys, all_values = (part.repeat_interleave(heads // key_heads, dim=1) for part in (keys, values))
-        scores = queries @ all_keys.transpose(2, 3) * width**-0.5 + hidden
-        return scores.softmax(dim=-1, dtype=torch.float32).to(kind) @ all_values
-
-    return {"sdpa": lambda: timed(sdpa), "eager": lambda: timed(eager)}
 
 
 def timed(compute: Callable[[], object]) -> float:

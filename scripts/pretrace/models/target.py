@@ -13,7 +13,7 @@ from safetensors import safe_open
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.devices import hold_gpus
-from pretrace.models.speeds import MEASURABLE, attention, faster, products
+from pretrace.models.speeds import MEASURABLE, faster, products
 from pretrace.models.tokens import load_config, load_tokenizer
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import log
@@ -30,8 +30,7 @@ class Target:
     """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
 
     `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
-    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `heads`: number of
-    query heads and of key heads of a layer's attention, and their width; None without attention.
+    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`.
     """
 
     checkpoint: Checkpoint
@@ -41,20 +40,12 @@ class Target:
     vocabulary: int
     context: int | None
     measured: Path
-    heads: tuple[int, int, int] | None
     device_map: str | None = None
     gpus: int = 1
 
     @property
     def digest(self) -> str:
         return self.checkpoint.digest
-
-    def prefix_attention(self) -> str:
-        """Choose the faster attention for many texts after a long prefix that they share: `sdpa` or `eager`."""
-        if self.device != "cpu" or self.heads is None or self.checkpoint.matrix_weights() < MEASURABLE:
-            return "sdpa"
-        about = {"heads": self.heads, "dtype": self.dtype}
-        return faster("attention", attention(*self.heads, self.dtype), about, self.measured)
 
     def load(self) -> Any:
         """Load the model on its device, in evaluation mode; the weights' files are verified first."""
@@ -156,7 +147,6 @@ def load_checkpoint(
         vocabulary=config.vocab_size,
         context=min(limits, default=None),
         measured=folder,
-        heads=_heads(config),
         device_map=device_map,
         gpus=max(gpus, 1),
     )
@@ -175,14 +165,6 @@ def _device(device: str, gpus: int) -> str:
     if device.startswith("cuda") and not torch.cuda.is_available():
         raise InputError(f"device '{device}' is asked for, but torch finds no GPU here; use 'auto' or 'cpu'")
     return device
-
-
-def _heads(config: Any) -> tuple[int, int, int] | None:
-    queries = getattr(config, "num_attention_heads", None)
-    if not isinstance(queries, int):
-        return None
-    width = getattr(config, "head_dim", None) or config.hidden_size // queries
-    return queries, getattr(config, "num_key_value_heads", None) or queries, width
 
 
 def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str:

@@ -26,11 +26,10 @@ class Engine:
     The budget counts padding and the ids before each text, but not a shared prompt prefix. It only ever falls.
     """
 
-    def __init__(self, model: Any, name: str, batch_tokens: int, *, attention: str = "sdpa") -> None:
-        """`attention` as in `Features`."""
+    def __init__(self, model: Any, name: str, batch_tokens: int) -> None:
         self.name = name
         self.batch_tokens = batch_tokens
-        self.features = Features(model, attention)
+        self.features = Features(model)
         self._encoded: Encoded | None = None
         if not self.features.has_separate_head:
             log.info(
@@ -45,7 +44,7 @@ class Engine:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """For each request, float32 [numbers, scored tokens], rows as in `requests.STATISTICS`.
+        """Return for each request float32 [numbers, scored tokens], rows as in `requests.STATISTICS`.
 
         Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
         at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that
@@ -73,7 +72,7 @@ class Engine:
     def tokenised(
         window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
     ) -> list[Request]:
-        """The requests as they were scored: as they were asked (an API may know tokens that are not known here)."""
+        """Return the requests as they were scored: as asked (an API may know tokens that are not known here)."""
         return window
 
     def _started(
@@ -156,7 +155,7 @@ class Engine:
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
-            parts = (slice(at, at + step) for at in range(0, len(rows), step))
+            parts = (slice(start, start + step) for start in range(0, len(rows), step))
             values = [
                 self._forward(inputs[part], targets[part], ends[part], prompt_prefix, encoded, statistics)
                 for part in parts

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.requests import STATISTICS
 from pretrace.passes.statistics import Reduction, output_layer
 
@@ -16,7 +17,7 @@ _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
 def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
-    """A copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for what it is doing."""
+    """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for the GPU."""
     tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
     return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
 
@@ -27,17 +28,17 @@ class Features:
     `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them.
     """
 
-    def __init__(self, model: Any, attention: str = "sdpa") -> None:
-        """`attention`: `sdpa` or `eager`, for texts after a prefix that they share; `Target.prefix_attention` says
-        which is faster. Models that have no sdpa are eager anyway.
-        """
+    def __init__(self, model: Any, attention: str | None = None) -> None:
+        """`attention` of texts after a prefix that they share; None chooses it. Models that have no sdpa are eager."""
         with torch.inference_mode():
             self._head = output_layer(model)
         self.model = model
         self._module = model if self._head is None else model.base_model
-        self._attention = attention
         devices = [weight.device for weight in model.parameters()]
         self.device, self.dtype = devices[0], model.dtype
+        # in float32 torch's kernel is as fast, on a GPU faster
+        in_products = self.device.type == "cpu" and self.dtype == torch.bfloat16
+        self._attention = attention or (SHARED_PREFIX if in_products else "sdpa")
         self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
             # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
@@ -59,7 +60,7 @@ class Features:
 
     @contextmanager
     def after_prefix(self) -> Iterator[None]:
-        """Within, attention is computed as is faster where many queries read a long past through a mask."""
+        """Within, attention is computed as is faster where all texts of a batch have the same past."""
         before = self._module.config._attn_implementation
         if before != "sdpa" or self._attention == before:
             yield
@@ -71,17 +72,17 @@ class Features:
             self._module.set_attn_implementation(before)
 
     def with_state(self, inputs: torch.Tensor) -> tuple[torch.Tensor, str, Any]:
-        """The features, and the cache that the model makes by itself, with the name by which it takes it."""
+        """Return the features, and the cache that the model makes by itself, with the name by which it takes it."""
         output = self._module(input_ids=inputs, use_cache=True)
         name = "cache_params" if "cache_params" in output else "past_key_values"
         return self._of(output), name, output[name]
 
     def _of(self, output: Any) -> torch.Tensor:
-        found: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
-        return found
+        features: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
+        return features
 
     def texts_at_once(self, tokens: int) -> int | None:
-        """How many texts of this many tokens may be in memory; None if only the budget of batches limits them."""
+        """Return how many texts of this many tokens fit into memory; None if only the budget of batches limits them."""
         return None if self.has_separate_head else max(1, self._logits_alive() // max(tokens, 1))
 
     def _logits_alive(self) -> int:
@@ -91,7 +92,7 @@ class Features:
         return max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """`rows` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `requests.STATISTICS`."""
+        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], ordered as in `requests.STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
         out = torch.empty(len(STATISTICS[statistics]), len(targets), device=rows.device)
@@ -99,5 +100,5 @@ class Features:
         return out
 
     def logits(self, rows: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """`rows` [n, width] -> float32 [n, m], the logits of these `ids` [m] of the vocabulary alone."""
+        """Return float32 [n, m] of `rows` [n, width]: the logits of these `ids` [m] of the vocabulary alone."""
         return self._head.logits(rows, ids) if self._head is not None else rows[:, ids].float()

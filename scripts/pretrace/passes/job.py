@@ -209,9 +209,8 @@ def _reader(
     from pretrace.models.devices import torch_settings
     from pretrace.passes.engine import Engine
 
-    local = cast("Target", target)
     with torch_settings(threads):
-        yield Engine(local.load(), name, batch_tokens, attention=local.prefix_attention())
+        yield Engine(cast("Target", target).load(), name, batch_tokens)
 
 
 def _compute(

@@ -149,14 +149,14 @@ def check_bias(client: ApiClient, prompts: Iterable[Ids]) -> int:
     `prompts` are ids of texts. Raises `InputError` with what is wrong; the answers are then forgotten, so that the
     server is asked again when it is mended. `prompt_logprobs` need no check: they have the token of each number.
     """
-    compared, asked = 0, []
+    compared, requests = 0, []
     try:
         for ids in prompts:
-            asked.append(_request(ids, logprobs=TOP))
-            [(_, values)] = client.ask(asked[-1:], next_token)
+            requests.append(_request(ids, logprobs=TOP))
+            [(_, values)] = client.ask(requests[-1:], next_token)
             for id in sorted(values, key=lambda id: -values[id])[:_CANDIDATES]:
-                asked.append(_forced(ids, id))
-                [(written, forced)] = client.ask(asked[-1:], next_token)
+                requests.append(_forced(ids, id))
+                [(written, forced)] = client.ask(requests[-1:], next_token)
                 if written != id or not agree(values[id], forced.get(id, 1)):
                     raise InputError(
                         f"{client.endpoint.name}: {client.endpoint.base_url} does not tell a token's probability "
@@ -166,6 +166,6 @@ def check_bias(client: ApiClient, prompts: Iterable[Ids]) -> int:
                     )
                 compared += 1
     except InputError:
-        client.forget(asked)
+        client.forget(requests)
         raise
     return compared

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
     from pretrace.models.target import Target
 
-ENGINE_VERSION = 3  # raise when the same request would give other numbers: all is then computed again
+ENGINE_VERSION = 4  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""

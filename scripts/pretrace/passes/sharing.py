@@ -77,16 +77,16 @@ class SharedCache:
         return self.parts[: len(parts)] == parts
 
     def last(self, parts: tuple[Ids, ...]) -> torch.Tensor:
-        """Features [width] of the last token of these parts, which predict a text's first token."""
+        """Return the features [width] of the last token of these parts, which predict a text's first token."""
         return self._last[len(parts) - 1]
 
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
-        """Features [texts, tokens, width] of `inputs` [texts, tokens] after these parts."""
+        """Return features [texts, tokens, width] of `inputs` [texts, tokens] after these parts."""
         with self._features.after_prefix():
             return self._features(inputs, past_key_values=self.cache(parts), use_cache=True)
 
     def cache(self, parts: tuple[Ids, ...]) -> Cache:
-        """The first of the encoded positions, as views."""
+        """Return the first of the encoded positions, as views."""
         end = self._ends[len(parts) - 1]
         return Cache(
             layers=[PrefixLayer(keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers]

@@ -51,14 +51,14 @@ class Head:
         return Reduction(self._weight.shape[1], self._weight.device)
 
     def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """`hidden` [n, width] and `targets` [n] -> float32 [numbers, n], rows as in `STATISTICS`."""
+        """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as in `STATISTICS`."""
         hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
         out = torch.empty(len(STATISTICS[statistics]), len(targets), device=hidden.device)
         fill, size = self._whole, _CHUNK
         if self._in_slices:
             # the 40 likeliest are found in whole rows
             fill, size = self._by_slices, _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE
-        for chunk in _spans(len(targets), size):
+        for chunk in spans(len(targets), size):
             fill(hidden[chunk], targets[chunk], out[:, chunk])
         return out
 
@@ -72,7 +72,7 @@ class Head:
         hidden, rows = hidden.float(), len(targets)
         own, in_slice = self._own(hidden, targets), hidden.new_empty(rows)
         merged = _Merged(own, len(out))
-        for span in _spans(self._weight.shape[1], _SLICE):
+        for span in spans(self._weight.shape[1], _SLICE):
             width = span.stop - span.start
             kept = len(out) > 5
             logits = self._logits[:rows, span] if kept else self._slice[: rows * width].view(rows, width)
@@ -94,7 +94,7 @@ class Head:
     def _own(self, hidden: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
         """Return the logits of the targets alone, in small products that round as the slices' do."""
         own = hidden.new_empty(len(targets))
-        for block in _spans(len(targets), _SLICED_ROWS):
+        for block in spans(len(targets), _SLICED_ROWS):
             product = hidden.new_empty(block.stop - block.start, block.stop - block.start)
             self._product(hidden[block], targets[block], product)
             own[block] = product.diagonal()
@@ -106,24 +106,27 @@ class Head:
         if self._narrow and self._on_gpu:
             torch.mm(hidden, weight, out_dtype=torch.float32, out=out)
         else:
-            with _exact_in_bfloat16(self._narrow == torch.bfloat16):
+            with products_in_bfloat16(self._narrow == torch.bfloat16):
                 torch.mm(hidden.float(), weight, out=out)
         if self._bias is not None:
             out += self._bias[columns]
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
-        """`hidden` [n, width] and `ids` [m] -> float32 [n, m], summed in float32 whatever the weights' dtype."""
+        """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed in float32."""
         hidden, ids = hidden.to(self._weight.device, self._narrow), ids.to(self._weight.device)
-        found = hidden.float() @ self._weight[:, ids].float()
-        return found if self._bias is None else found + self._bias[ids]
+        logits = hidden.float() @ self._weight[:, ids].float()
+        return logits if self._bias is None else logits + self._bias[ids]
 
 
 @contextmanager
-def _exact_in_bfloat16(exact: bool) -> Iterator[None]:
-    """Within, a CPU may multiply float32 numbers as bfloat16 where each of them is one: nothing is rounded."""
+def products_in_bfloat16(allowed: bool) -> Iterator[None]:
+    """Within, a CPU may multiply float32 numbers as bfloat16: nothing is rounded where each of them is one.
+
+    Their sums are float32. Processors without such products have faster ones of float32 then, too.
+    """
     mkldnn: Any = torch.backends.mkldnn
     before = mkldnn.matmul.fp32_precision
-    mkldnn.matmul.fp32_precision = "bf16" if exact else before
+    mkldnn.matmul.fp32_precision = "bf16" if allowed else before
     try:
         yield
     finally:
@@ -140,7 +143,7 @@ class Reduction:
 
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
         """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in `STATISTICS`."""
-        for block in _spans(len(targets), self._rows):
+        for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
     def _block(self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
@@ -171,7 +174,7 @@ class _Merged:
     def add(self, logits: torch.Tensor) -> None:
         """Add a slice's `logits` [n, columns]."""
         sums = logits.new_empty(2 if self._numbers == 1 else 4, len(logits))
-        for rows in _spans(len(logits), _SLICED_ROWS):
+        for rows in spans(len(logits), _SLICED_ROWS):
             self._block(logits[rows], rows, sums[:, rows])
         self._sums.append(sums)
 
@@ -251,12 +254,12 @@ def _tie(likeliest: torch.Tensor) -> torch.Tensor:
     return likeliest[:, TOP] == likeliest[:, TOP - 1]
 
 
-def _spans(total: int, size: int) -> list[slice]:
+def spans(total: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, total)) for start in range(0, total, size)]
 
 
 def output_layer(model: Any) -> Head | None:
-    """The model's head, where base model and one linear layer give exactly its logits; else None.
+    """Return the model's head, where base model and one linear layer give exactly its logits; else None.
 
     Models that cap or scale their logits, or transform the last hidden state before the head, are told apart
     by comparing both ways on a few tokens.

@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from pretrace.models.api.client import connected
 from pretrace.models.tokens import load_tokenizer
 from pretrace.questions.answering import Answerer
-from pretrace.questions.over_api import ApiAnswerer
 
 
 @contextmanager
@@ -29,11 +27,14 @@ def answerer_of(
     An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is that of its tokenizer, or
     empty. A checkpoint needs `batch_tokens`, `threads` and the `placement`: `device`, `gpus`. `name` begins log lines.
     """
+    # imports are here, so that models behind APIs need no torch and others need no client
     if "api" in entry:
+        from pretrace.models.api.client import connected
+        from pretrace.questions.over_api import ApiAnswerer
+
         with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
             yield ApiAnswerer(client, load_tokenizer(Path(checkpoint_json)) if checkpoint_json else None)
         return
-    # here, so that models behind APIs need no torch
     from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint
     from pretrace.questions.local import LocalAnswerer

@@ -64,7 +64,7 @@ class LocalAnswerer:
         return answers
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
-        """Prompts of equally many tokens go together, so that none is padded."""
+        """Answer prompts; those of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
@@ -86,7 +86,7 @@ class LocalAnswerer:
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
     ) -> list[Reply]:
-        """One prompt at a time, seeded by it alone, so that no text depends on the others."""
+        """Write one prompt's text at a time, seeded by it alone, so that no text depends on the others."""
         ids = [self._ids(prompt) for prompt in prompts]
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
         for place in self._fitting(ids, more=1):
@@ -192,8 +192,7 @@ class LocalAnswerer:
 
     @cached_property
     def _reader(self) -> Reader:
-        features = Features(self._model, self._target.prefix_attention())
-        return Reader(features, self._name, self._batch_tokens)
+        return Reader(Features(self._model), self._name, self._batch_tokens)
 
     @cached_property
     def _spellings(self) -> list[list[int]]:

@@ -30,7 +30,7 @@ class ApiAnswerer:
         return self._endpoint.chat
 
     def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
-        """By the probabilities of the first token if the entry says how many `top_logprobs` there are.
+        """Choose letters by the probabilities of the first token if the entry says how many `top_logprobs` there are.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
@@ -41,12 +41,12 @@ class ApiAnswerer:
             )
         top = self._endpoint.top_logprobs
         if not top:
-            return self._greedy(prompts, {"max_tokens": LETTER_TOKENS}, _letter_of_text, progress)
+            return self._greedy(prompts, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress)
         options: dict[str, Any] = {"max_tokens": 1}
         options |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
         if bias := self._endpoint.logit_bias:
             options["logit_bias"] = {str(id): _BIAS for _, ids in bias for id in ids}
-        return self._greedy(prompts, options, _letter_of_logprobs, progress)
+        return self._greedy(prompts, options, letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
         tokens = units if self.tokenizer else units * TOKENS_A_WORD
@@ -74,7 +74,7 @@ class ApiAnswerer:
         return self._client.ask(requests, _whole_reply, progress)
 
     def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
-        """Each sample is a request of its own, whose answer is stored."""
+        """Sample continuations; each is a request of its own, whose answer is stored."""
         requests = [
             self._request(
                 opening.prompt,
@@ -132,7 +132,8 @@ def _whole_reply(body: Body) -> Reply:
     return Reply(None, "cut at the highest number of tokens") if cut else reply
 
 
-def _letter_of_text(body: Body) -> Letters:
+def letter_of_text(body: Body) -> Letters:
+    """Read the letter in the text of an answer, without probabilities."""
     reply = reply_of(body)
     letter = letter_in(reply.text or "")
     if letter is None:
@@ -140,7 +141,8 @@ def _letter_of_text(body: Body) -> Letters:
     return Letters(None, letter)
 
 
-def _letter_of_logprobs(body: Body) -> Letters:
+def letter_of_logprobs(body: Body) -> Letters:
+    """Read the letters' probabilities, from 0 to 1, among the first token's likeliest."""
     reply = reply_of(body)
     if reply.text is None:
         return Letters(None, None, reply.reason)

@@ -7,7 +7,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.methods import setting_name
-from pretrace.methods.scoring import COLUMNS, KEYS
+from pretrace.methods.scoring import COLUMNS
+from pretrace.methods.settings import Column
 from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
@@ -39,7 +40,9 @@ def with_documents(
             yield part
     if answers is not None and calibrations is not None:
         frames.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
-    yield pd.concat([frame for frame in frames if len(frame)] or frames[:1]).sort_values([*KEYS, "id"])
+    yield pd.concat([frame for frame in frames if len(frame)] or frames[:1]).sort_values(
+        [*Column._fields, "id"]
+    )
 
 
 def document_scores(
@@ -90,10 +93,10 @@ def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFra
     passages = benchmark[benchmark["document"] != ""]
     id_of = dict(zip(passages["text_id"], unit_ids(passages, units, "benchmark"), strict=True))
     rows = scores.assign(id=scores["id"].map(id_of)).dropna(subset="id")
-    grouped = rows.groupby([*KEYS, "id"], sort=True, dropna=False)
+    grouped = rows.groupby([*Column._fields, "id"], sort=True, dropna=False)
     return _typed(grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index())
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
     whole = rows.astype({"draw": "Int64", "shots_used": "Int64"}).assign(unit="document")
-    return whole[COLUMNS].sort_values([*KEYS, "id"], ignore_index=True)
+    return whole[COLUMNS].sort_values([*Column._fields, "id"], ignore_index=True)

@@ -1,6 +1,7 @@
 """How methods, metrics, views and marks are called in print. Imports neither pandas nor matplotlib."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from pretrace.questions.known import is_control
 
@@ -139,12 +140,18 @@ def marked_label(method: str) -> str:
     return method_label(method) + " (no model)" * is_control(method)
 
 
-def view_label(view: str) -> str:
-    """Return `deletion 10 %` for `delete-10`; a view made by a model has its name; other names are unchanged."""
+def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Return `deletion 10 %` for `delete-10`; a view that a model made has the model's name.
+
+    Any other word is returned as `names` calls it, or unchanged.
+    """
+    if view in names:
+        return names[view]
     name, _, number = view.rpartition("-")
     if not name or not number.isdigit():
         name, number = view, ""
     start, by, model = name.partition("_by_")
+    model = names.get(model, model)
     if start == "neighbours":
         words = [number, start, "by" if by else "", model]
     else:

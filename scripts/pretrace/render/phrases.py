@@ -9,7 +9,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Estimate
 from pretrace.questions.known import is_control, is_question
-from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label, view_label
+from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import STAR_LEVEL, records_of
 
@@ -91,8 +91,10 @@ def conditions(
     inputs = {
         "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows}
         - {""},
-        "Wrong options": {view_label(view) for view in options} - {""},
-        "Reference corpus or model": {row["reference"] for row in rows} - options - {""},
+        "Wrong options": {artifact.called(view) for view in options - {""}},
+        "Reference corpus or model": {
+            artifact.called(row["reference"]) for row in rows if row["reference"] not in {*options, ""}
+        },
     }
     return notes + [f"{what}: {joined(sorted(names))}." for what, names in inputs.items() if names]
 
@@ -101,7 +103,7 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> s
     """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
-        benchmarks.setdefault(row["evaluation_set"], set()).add(row["benchmark"])
+        benchmarks.setdefault(row["evaluation_set"], set()).add(artifact.called(row["benchmark"]))
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
@@ -113,6 +115,10 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> s
 
 DASHES = "A dash means that a method does not apply or was not run there."
 INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
+OF_THIS_SIZE = (
+    "A true positive rate and its interval are for test sets of this size: with few non-members the rate is on average "
+    "higher than with many."
+)
 DOCUMENTS = (
     "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
     "options of each passage), or the mean over its passages."

@@ -34,6 +34,12 @@ class Panel(Keys):
     draw: Maybe[int] = None
     reference: Maybe[str] = None
     separator: Maybe[str] = None
+    names: dict[str, str] = {}
+    """What its slugs are called in print; a slug without a name is printed as it is."""
+
+    def called(self, slug: str) -> str:
+        """Return what a model, benchmark or corpus is called in print."""
+        return self.names.get(slug, slug)
 
     @property
     def pair(self) -> tuple[str, str]:
@@ -57,11 +63,21 @@ class Panel(Keys):
     @property
     def across(self) -> list[str]:
         """Return what tells the panel apart from others of one model, benchmark, subset and length."""
-        return [ACROSS[key].format(view_label(str(value))) for key, value in self._across.items()]
+        return [ACROSS[key].format(view_label(str(value), self.names)) for key, value in self._across.items()]
 
     @property
     def _across(self) -> dict[str, Any]:
         return {key: value for key in ACROSS if (value := getattr(self, key)) is not None}
+
+    @property
+    def fixed(self) -> dict[str, Any]:
+        """Return the columns of results in which a panel has one value, beside its place and references."""
+        read = {
+            "view": self.view or "original",
+            "draw": self.draw or 0,
+            "separator": self.separator or "none",
+        }
+        return read | ({} if self.start_token is None else {"start_token": self.start_token})
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -69,26 +85,26 @@ class Panel(Keys):
         if self.label is not None:
             return self.label, *self.across
         length = "" if self.length is None else f"{self.length} words"
-        return *filter(None, (self.model, self.benchmark, self.subset, length)), *self.across
+        named = self.called(self.model), self.called(self.benchmark)
+        return *filter(None, (*named, self.subset, length)), *self.across
 
     @property
     def place(self) -> str:
-        """Return subset, length and what else tells a panel apart: ` arxiv, 64 words, deletion 10 %`."""
-        subset = f" {self.subset}" if self.subset else ""
-        length = [] if self.length is None else [f"{self.length} words"]
-        return ", ".join([subset, *length, *self.across])
+        """Return subset, length and what else tells a panel apart: `, arxiv, 64 words, deletion 10 %`."""
+        length = "" if self.length is None else f"{self.length} words"
+        return "".join(f", {part}" for part in (self.subset, length, *self.across) if part)
 
     @property
     def name(self) -> str:
-        """Name the panel in running text: `smollm2-135m on sotu, 64 words`."""
+        """Name the panel in running text: `Pythia-2.8B on WikiMIA, 64 words`."""
         if self.label is not None:
             return ", ".join([self.label, *self.across])
-        return f"{self.model} on {self.benchmark}{self.place}"
+        return f"{self.called(self.model)} on {self.called(self.benchmark)}{self.place}"
 
     @property
     def name_without_model(self) -> str:
-        """Name the panel next to its model: `sotu, 64 words`."""
-        return self.name if self.label is not None else f"{self.benchmark}{self.place}"
+        """Name the panel next to its model: `WikiMIA, 64 words`."""
+        return self.name if self.label is not None else f"{self.called(self.benchmark)}{self.place}"
 
 
 class Missing(Keys):
@@ -104,7 +120,7 @@ class Missing(Keys):
 class Artifact(Keys):
     """An artifact as a study resolves it: registry and study merged.
 
-    `cautions` are sentences that are printed under it.
+    `cautions` are sentences that are printed under it, `names` what slugs are called in print.
     """
 
     artifact: str
@@ -125,6 +141,11 @@ class Artifact(Keys):
     unavailable: str = ""
     missing: list[Missing] = []
     cautions: list[str] = []
+    names: dict[str, str] = {}
+
+    def called(self, slugs: str) -> str:
+        """Return what models, benchmarks, corpora or views, joined by commas, are called in print."""
+        return ", ".join(view_label(slug, self.names) for slug in slugs.split(", "))
 
     def replaced(self, **keys: Any) -> Self:
         """Return the artifact with other values of these keys."""
@@ -224,7 +245,7 @@ def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
     notes += [artifact.limits] if artifact.limits else []
     if "published" not in renderer.needs:  # the reproduction says so itself, number by number
         reasons = {missing.name: missing.reason for missing in artifact.missing}
-        notes += [f"{name} is left out: {reason}." for name, reason in reasons.items()]
+        notes += [f"{artifact.called(name)} is left out: {reason}." for name, reason in reasons.items()]
     shown = renderer.function()(artifact, results)
     shown.noted([*notes, *artifact.cautions]).write(files)
     return files

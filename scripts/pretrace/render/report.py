@@ -16,7 +16,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS, method_label
-from pretrace.render.registry import Artifact, outputs
+from pretrace.render.registry import Artifact, Panel, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 
@@ -129,11 +129,12 @@ def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
     return shots
 
 
-def incomplete_passes(provenance: Mapping[str, Any]) -> list[str]:
-    """Return a warning for each model and benchmark whose passes truncated or skipped texts."""
+def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Return a warning for each model and benchmark (called as in `names`) whose passes truncated or skipped texts."""
     return [
-        f"{row['model']} on {row['benchmark']}: of {row['texts']} texts in all views, {row['truncated']} were longer "
-        f"than the context and truncated, {row['skipped']} had nothing to score and were skipped."
+        f"{Panel(model=row['model'], benchmark=row['benchmark'], names={**names}).name}: of {row['texts']} texts "
+        f"in all views, {row['truncated']} were longer than the context and truncated, {row['skipped']} had nothing "
+        "to score and were skipped."
         for row in provenance.get("passes", ())
         if row["truncated"] or row["skipped"]
     ]

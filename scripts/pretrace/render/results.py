@@ -1,6 +1,6 @@
 """A study's results, read from explicit paths, and the one way to select from them."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -66,9 +66,9 @@ class Results:
         return self._frames[path]
 
     def in_panel(self, kind: str, panel: Panel) -> pd.DataFrame:
-        """Return the rows of a panel's subset and length in the table of its model and benchmark."""
+        """Return the rows of a panel in the table of its model and benchmark."""
         frame = self.read(kind, panel.pair)
-        return frame[in_place(frame, panel)]
+        return frame[in_place(frame, panel) & _fixed(frame, panel)]
 
     def estimates_of(
         self, artifact: Artifact, panel: Panel, statistic: str, *quantities: str
@@ -78,11 +78,12 @@ class Results:
         if quantities:
             rows = rows[rows["quantity"].isin(quantities)]
         what = " and ".join(quantities or [statistic]).replace("_", " ")
-        if "reference" in rows:
-            rows = rows[_referred(rows, panel)]
-            _check_one_reference(what, rows, artifact, panel)
         if rows.empty:
-            raise artifact.error(f"there is no {what}", panel)
+            there = self.read(statistic, panel.pair)
+            keys = [key for key in ("subset", "length", "reference", *panel.fixed) if key in there]
+            raise artifact.error(f"there is no {what}; there are: {_listing(there[keys])}", panel)
+        if "reference" in rows:
+            _check_one_reference(what, rows, artifact, panel)
         return rows
 
     def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
@@ -116,19 +117,9 @@ class Results:
             raise artifact.error(f"there is no {curve} of {setting}; its scores are all equal", panel)
         return frame
 
-    def tokens_of(self, artifact: Artifact, panel: Panel) -> pd.DataFrame:
-        """Return the points of a panel's surprising tokens (`evaluation.tokens`); raises if there are none."""
-        frame = self.in_panel("tokens", panel)
-        frame = frame[frame["view"] == (panel.view or "original")]
-        if panel.start_token is not None:
-            frame = frame[frame["start_token"] == panel.start_token]
-        if frame.empty:
-            raise artifact.error("there are no tokens of a pass with entropies", panel)
-        return frame
-
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
-        entries = {panel.benchmark: self.entries[panel.benchmark] for panel in panels}
+        entries = {panel.called(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
         return [
             f"{name}: {entry['caution'].rstrip('.')}."
             for name, entry in entries.items()
@@ -190,11 +181,12 @@ class Results:
         """
         frame = self.read(what, panel.pair)
         rows = frame[(frame["metric"] == artifact.metric) & in_place(frame, panel)]
+        rows = rows[rows["unit"] == artifact.options.unit]
         evaluation_set = artifact.evaluation_set
         if not rows["evaluation_set"].eq(evaluation_set).any() and rows["evaluation_set"].eq("all").any():
             evaluation_set = "all"  # no method has a prefix, so that there are no other sets
         rows = rows[rows["evaluation_set"] == evaluation_set].assign(benchmark=panel.benchmark)
-        rows = rows[_fixed(rows, artifact, panel)]
+        rows = rows[_fixed(rows, panel)]
         chosen = rows[rows["selection"] != "grid"]
         pairs = zip(chosen["method"], chosen["setting"], strict=True)
         chosen = chosen.assign(
@@ -364,20 +356,16 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     return (subset & of_length).fillna(False).astype(bool)
 
 
-def _fixed(frame: pd.DataFrame, artifact: Artifact, panel: Panel) -> "pd.Series[bool]":
-    """Tell which rows agree with what the panel or else the artifact fixes; "" and null: the key does not apply."""
-    fixed = frame["unit"] == artifact.options.unit
-    fixed &= frame["view"].isin([panel.view or "original", ""])
-    fixed &= frame["draw"].isna() | (frame["draw"] == (panel.draw or 0))
-    if panel.start_token is not None:
-        fixed &= frame["start_token"].isin([panel.start_token, ""])
-    return (fixed & _referred(frame, panel)).fillna(False).astype(bool)
-
-
-def _referred(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Tell which rows have a reference that the panel names, or need none."""
-    named: Iterable[str] = frame["reference"] if panel.references is None else panel.references
-    return frame["reference"].isin([*(named if panel.reference is None else [panel.reference]), ""])
+def _fixed(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
+    """Tell which rows agree with what the panel fixes; "" and null: the key does not apply."""
+    values = {key: [value] for key, value in panel.fixed.items()}
+    references = panel.references if panel.reference is None else [panel.reference]
+    if references is not None:
+        values["reference"] = references
+    fixed = pd.Series(True, frame.index)
+    for key in values.keys() & {*frame}:
+        fixed &= frame[key].isna() | frame[key].isin([*values[key], ""]).astype(bool)
+    return fixed
 
 
 def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:

@@ -39,6 +39,12 @@ def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.Dat
     return long_frame(pd.concat(named, ignore_index=True))
 
 
+def in_print(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return the frame with its models and benchmarks as `names` calls them in print."""
+    known = frame.columns.intersection(["model", "benchmark"])
+    return frame.assign(**{key: frame[key].map(lambda slug: names.get(slug, slug)) for key in known})
+
+
 def csv_text(frame: pd.DataFrame) -> str:
     """Write numbers in full (shortest form that reads back), booleans lower case, missing empty.
 

@@ -297,7 +297,7 @@ F = TypeVar("F")
 
 
 def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
-    """A decorator that puts what reads `source` into `functions`, each source once."""
+    """Return a decorator that puts what reads `source` into `functions`, each source once."""
 
     def register(function: F) -> F:
         if source in functions:
@@ -309,7 +309,7 @@ def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
 
 
 def json_schema(kind: Any) -> dict[str, Any]:
-    """The JSON schema of `kind`, with the text under each key as its description."""
+    """Return the JSON schema of `kind`, with the text under each key as its description."""
     return adapter(kind).json_schema(schema_generator=_Described)
 
 

@@ -1,5 +1,6 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import Any, cast
@@ -9,7 +10,7 @@ from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.catalogue import RENDERERS
-from pretrace.render.names import PAPERS
+from pretrace.render.names import PAPERS, joined
 from pretrace.render.registry import Missing, Panel, check
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.schema import Maybe
@@ -46,6 +47,8 @@ class Artifact(ArtifactEntry):
     """The models that could not be asked."""
     cautions: list[str] = []
     """Sentences that are printed under it."""
+    names: dict[str, str] = {}
+    """What the slugs that it shows are called in print."""
 
 
 OF_BENCHMARKS = {"benchmarks"}
@@ -82,8 +85,11 @@ def written_artifacts(
         listed = own if isinstance(own, list) else keys.pop("panels", None)
         place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
         if listed is not None:
-            located = [(f"{place}.{number}", panel) for number, panel in enumerate(listed)]
-            keys["panels"] = [panel for at, written in located for panel in _panels(written, runs, at)]
+            keys["panels"] = [
+                panel
+                for number, written in enumerate(listed)
+                for panel in _panels(written, runs, f"{place}.{number}")
+            ]
         shown[slug] = ShownArtifact(**keys)
     return shown
 
@@ -210,6 +216,32 @@ def _chosen(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | 
     return {value for values in [getattr(run, key) for run in runs] or [every] for value in values or every}
 
 
+def slugs_shown(artifact: Artifact) -> set[str]:
+    """Return the slugs of models, benchmarks and corpora in an artifact's panels and options."""
+    slugs: set[str | None] = set()
+    for missing in artifact.missing:
+        slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
+    for panel in artifact.panels:
+        slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
+    across = artifact.options.get("across", {})
+    slugs |= {*artifact.options.get("references", ()), *across.get("reference", ()), *across.get("view", ())}
+    return set(filter(None, slugs))
+
+
+def with_names(artifact: Artifact, titles: Mapping[str, str]) -> Artifact:
+    """Return the artifact with the titles of what it shows, and of the models in names of views.
+
+    Where two have one title, their slugs follow it.
+    """
+    shown = slugs_shown(artifact)
+    shown |= {slug.partition("_by_")[2].rpartition("-")[0] for slug in shown if "_by_" in slug}
+    called = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
+    several = Counter(called.values())
+    names = {slug: title + f" ({slug})" * (several[title] > 1) for slug, title in called.items()}
+    panels = [panel.replaced(names=names) for panel in artifact.panels]
+    return artifact.model_copy(update={"names": names, "panels": panels})
+
+
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
     """Return cautions for an artifact that shows methods with a prefix on models that cannot test them.
 
@@ -226,11 +258,11 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
         if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}
     }
     trained = {slug: entry for slug in sorted(prefixed) if isinstance(entry := models[slug], TrainedModel)}
-    small = [slug for slug, entry in trained.items() if entry.training.start is None]
+    small = [entry.title or slug for slug, entry in trained.items() if entry.training.start is None]
     if not small:
         return []
     return [
-        f"These small models cannot test ReCall or Con-ReCall: {', '.join(small)}. They were trained here from random "
+        f"These small models cannot test ReCall or Con-ReCall: {joined(small)}. They were trained here from random "
         "weights and hardly use what comes before a text."
     ]
 
@@ -275,8 +307,8 @@ def _check_method(key: str, name: str) -> None:
 def _check_parameters(options: dict[str, Any]) -> None:
     """The parameters that options name are those of the method that they name, or of any."""
     chosen = str(options.get("method", "")).partition(";")[0]
-    of = {id: set(method.defaults) for id, method in METHODS.items()}
-    known = PLACES.union(*([of[chosen]] if chosen else of.values()))
+    methods = [METHODS[chosen]] if chosen else METHODS.values()
+    known = PLACES.union(*(method.defaults for method in methods))
     for key in PARAMETERS:
         for parameter in _listed(options.get(key, [])):
             if str(parameter) not in known:
@@ -308,7 +340,7 @@ def _runs_by_reader(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
 
 def references_of(runs: list[Run]) -> list[list[str]]:
     """Return the names that runs give of each kind of input, as corpora or reference models, and the paraphraser."""
-    keys = [run.for_jobs() for run in runs]
+    keys = [dict(run) for run in runs]
     named = [[*dict.fromkeys(name for run in keys for name in kind.names(run))] for kind in INPUTS.values()]
     paraphrasers = [run.paraphraser for run in runs if run.questions][:1]
     return [names for names in [*named, [*filter(None, paraphrasers)]] if names]

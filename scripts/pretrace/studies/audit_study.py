@@ -89,7 +89,7 @@ def _gpu() -> dict[str, Any]:
 
 
 def has_gpu() -> bool:
-    """Whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
+    """Tell whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
     return Path("/dev/nvidia0").exists()
 
 

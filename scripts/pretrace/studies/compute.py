@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry
-from pretrace.models.entries import ApiModel
+from pretrace.models.entries import ApiModel, ModelEntry
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
@@ -54,13 +54,18 @@ class Read(NamedTuple):
 
 
 class Line(NamedTuple):
-    """The work of an artifact's or study's local models. `gpus`: those of the largest model."""
+    """The work of an artifact's or study's local models. `gpus`: those of the largest model.
+
+    `largest` is the model whose weights take most memory, `gigabytes` what they take.
+    """
 
     name: str
     models: int
     tokens: float
     hours: float
     gpus: int
+    largest: str
+    gigabytes: float
 
 
 def compute_lines(config: Mapping[str, Any]) -> list[Line]:
@@ -77,7 +82,16 @@ def _line(name: str, plan: Plan, flops: float) -> Line:
     entries = {model: plan.study.models.entries[model] for model in tokens}
     operations = sum(FORWARD * (entry.parameters or 0) * tokens[model] for model, entry in entries.items())
     gpus = max((entry.resources.gpu for entry in entries.values()), default=0)
-    return Line(name, len(tokens), sum(tokens.values()), operations / flops / 3600, gpus)
+    sizes = {model: gigabytes(entry) for model, entry in entries.items()}
+    largest = max(sorted(sizes), key=sizes.__getitem__, default="")
+    hours = operations / flops / 3600
+    return Line(name, len(tokens), sum(tokens.values()), hours, gpus, largest, sizes.get(largest, 0.0))
+
+
+def gigabytes(entry: ModelEntry) -> float:
+    """Return the GB that a model's weights take on a GPU, by its entry; `dtype: auto` is taken as bfloat16."""
+    bits = entry.quantise or (16 if entry.dtype in ("auto", "bfloat16", "float16") else 32)
+    return (entry.parameters or 0) * bits / 8e9
 
 
 def assumptions(config: Mapping[str, Any]) -> list[str]:
@@ -175,17 +189,18 @@ def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | Non
 def table(lines: list[Line], flops: float, assumed: Sequence[str] = ()) -> list[str]:
     """Return the lines as Markdown, and below them what they rest on."""
     rows = [
-        "| artifact | models | tokens (millions) | GPU hours | GPUs of the largest model |",
-        "|---|--:|--:|--:|--:|",
+        "| artifact | models | tokens (millions) | GPU hours | largest model | its weights (GB) | its GPUs |",
+        "|---|--:|--:|--:|---|--:|--:|",
     ]
     rows += [
-        f"| {line.name} | {line.models} | {line.tokens / 1e6:,.1f} | {line.hours:,.2f} | {line.gpus} |"
+        f"| {line.name} | {line.models} | {line.tokens / 1e6:,.1f} | {line.hours:,.2f} | {line.largest} | "
+        f"{line.gigabytes:,.0f} | {line.gpus} |"
         for line in lines
     ]
     rests_on = (
         f"At {flops:.2g} FLOP/s of a GPU (gpu_flops) and {FORWARD} operations per parameter and token; loading models "
         "and counting corpora, which no GPU does, are not in it. Each artifact is counted as if it were run alone; all "
-        "share passes."
+        "share passes. Have a few GB more than the weights: batches shrink until they fit."
     )
     return [*rows, "", rests_on, *assumed]
 

@@ -71,7 +71,7 @@ TABLES |= {kind.__name__: {kind: []} for kind in _KINDS}
 
 
 def with_tables(readme: str) -> str:
-    """The text of config/README.md, with its tables as the keys have it."""
+    """Return the text of config/README.md with its tables written from the keys."""
 
     def table(marker: re.Match[str]) -> str:
         return marker[1] + "".join(f"{line}\n" for line in _table(TABLES[marker[2]]))

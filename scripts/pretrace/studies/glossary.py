@@ -13,7 +13,7 @@ from pretrace.models.entries import (
     Training,
 )
 from pretrace.render.names import EVALUATION_SET_LABELS
-from pretrace.studies.artifacts import Artifact, Missing, Panel
+from pretrace.studies.artifacts import Artifact, slugs_shown
 from pretrace.studies.registries import Benchmarks, Corpora, Entry, Models
 
 Glossary = Sequence[tuple[str, Sequence[tuple[str, str]]]]
@@ -24,13 +24,9 @@ def glossary(
     artifacts: Collection[Artifact], models: Models, benchmarks: Benchmarks, corpora: Corpora
 ) -> Glossary:
     """Return the names that the artifacts' panels show, in the order of the registries, under headings with names."""
-    shown: set[str | None] = set()
+    shown: set[str] = set()
     for artifact in artifacts:
-        panels: list[Panel | Missing] = [*artifact.panels, *artifact.missing]
-        for panel in panels:
-            shown |= {panel.model, panel.benchmark, *(panel.references or ())}
-        across = artifact.options.get("across", {})
-        shown |= {*artifact.options.get("references", ()), *across.get("reference", ())}
+        shown |= slugs_shown(artifact)
     sets = {"all", *(artifact.evaluation_set for artifact in artifacts)}
     parts: Glossary = [
         ("Models", [(name, _model(entry)) for name, entry in models.entries.items() if name in shown]),

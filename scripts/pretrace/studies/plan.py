@@ -7,7 +7,7 @@ from typing import Any
 
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
-from pretrace.render.registry import SUFFIXES
+from pretrace.render.registry import SUFFIXES, Panel
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
@@ -73,7 +73,7 @@ class Plan:
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
-        """The methods that runs without a choice of methods could not have: model, benchmark, methods, reason."""
+        """The methods that runs without a choice of methods could not have: panel, methods, reason."""
         lines: list[dict[str, Any]] = []
         for pair in self.pairs:
             computed = {item.method for run in pair.runs for item in run.methods + run.questions}
@@ -83,14 +83,18 @@ class Plan:
                     reasons.setdefault(reason, []).append(method)
             lines += [
                 {
-                    "model": pair.model_slug,
-                    "benchmark": pair.benchmark_slug,
+                    "panel": self._named(pair),
                     "methods": methods,
                     "reason": reason,
                 }
                 for reason, methods in reasons.items()
             ]
         return lines
+
+    def _named(self, pair: Pair) -> str:
+        """Name a pair as a panel does."""
+        names = self.study.benchmarks.titles | self.study.models.titles
+        return Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
 
     # names by what makes them
 
@@ -131,12 +135,12 @@ class Plan:
             for panel in artifact.panels
         )
 
-    def corpora(self, *, from_hub: bool, kept: bool | None = None) -> list[str]:
-        """Return the corpora of the hub, those that are `kept` after counting or not, or all others."""
+    def corpora(self, *, from_hub: bool) -> list[str]:
+        """Return the corpora of the hub, or all others."""
         return [
             self.study.corpora.shared[slug]
             for slug, entry in self.study.corpora.entries.items()
-            if (entry.source == "hub") == from_hub and kept in (None, getattr(entry, "keep", None))
+            if (entry.source == "hub") == from_hub
         ]
 
     @cached_property
@@ -362,10 +366,16 @@ class ShownArtifact:
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
 
+    # once an artifact: it may have thousands of panels
+    @cached_property
+    def _with_size(self) -> set[tuple[str, str]]:
+        """The pairs of panels that show the size of a corpus test."""
+        return {panel.pair for panel in self.entry.panels if panel.size}
+
     def _shows(self, kind: str, pair: Pair) -> bool:
         """Return whether a kind of a pair's results is shown; some take long or need shots."""
         if kind == "corpus_size":
-            return any(panel.size for panel in self.entry.panels if panel.pair == pair.slugs)
+            return pair.slugs in self._with_size
         if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
             return pair.deltas is not None  # the paper prints letters of calibrated answers alone
         return kind != "codec" or pair.draws_shots
@@ -374,7 +384,7 @@ class ShownArtifact:
     def entries(self) -> dict[str, Any]:
         """The entries of the benchmarks that it shows."""
         slugs = sorted({pair.benchmark_slug for pair in self.pairs})
-        return {slug: self.plan.benchmark(slug).written for slug in slugs}
+        return {slug: self.plan.benchmark(slug).entry.written() for slug in slugs}
 
     @property
     def is_first(self) -> bool:

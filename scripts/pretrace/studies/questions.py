@@ -19,16 +19,16 @@ WRITTEN = "paraphrase_by_"
 
 
 def has_questions(benchmark: BenchmarkEntry) -> bool:
-    """Whether a benchmark's passages can be asked about."""
+    """Tell whether a benchmark's passages can be asked about."""
     return benchmark.question is not None or benchmark.source == "answers"
 
 
 def resolve_questions(
-    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry, asked: list[Chosen]
+    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry, questions: list[Chosen]
 ) -> dict[str, Any]:
     """Return a run's `questions` and its `paraphraser`.
 
-    `asked` are the question methods that the run names, checked, or all of them. Where the answers come from
+    `questions` are the question methods that the run names, checked, or all of them. Where the answers come from
     elsewhere, the paraphraser is None unless the run names one of theirs.
 
     Raises:
@@ -52,41 +52,41 @@ def resolve_questions(
             f"{where}.benchmark: {run.model} has answers to questions, and {run.benchmark} asks none. Use a "
             "benchmark with source: answers, or one with questions."
         )
-    asked = asked if has_questions(benchmark) else []
-    beside = controls_of(item.method for item in asked)
+    questions = questions if has_questions(benchmark) else []
+    beside = controls_of(item.method for item in questions)
     return {
-        "questions": asked + [Chosen(method=name) for name in beside],
+        "questions": questions + [Chosen(method=name) for name in beside],
         "paraphraser": run.paraphraser or (None if elsewhere else PARAPHRASER),
     }
 
 
 def questions_left_out(
-    run: WrittenRun, where: str, benchmark: BenchmarkEntry, asked: list[Chosen]
+    run: WrittenRun, where: str, benchmark: BenchmarkEntry, questions: list[Chosen]
 ) -> dict[str, str]:
-    """The question methods that the run would ask and its benchmark cannot -> why.
+    """Return the question methods that the run would ask and its benchmark cannot -> why.
 
     Raises:
         InputError: the run names one of them.
     """
-    if has_questions(benchmark) or not asked:
+    if has_questions(benchmark) or not questions:
         return {}
     if run.methods is not None:
         raise InputError(
-            f"{where}.methods: {asked[0].method} cannot be computed: {run.benchmark} asks no questions. To have "
-            f"it, add the key question to the benchmark's entry; else leave {asked[0].method} out."
+            f"{where}.methods: {questions[0].method} cannot be computed: {run.benchmark} asks no questions. To have "
+            f"it, add the key question to the benchmark's entry; else leave {questions[0].method} out."
         )
-    return {item.method: "the benchmark asks no questions" for item in asked}
+    return {item.method: "the benchmark asks no questions" for item in questions}
 
 
 def check_paraphraser(
-    run: WrittenRun, where: str, asked: list[Chosen], models: Models, benchmark: BenchmarkEntry
+    run: WrittenRun, where: str, questions: list[Chosen], models: Models, benchmark: BenchmarkEntry
 ) -> None:
-    """Whether the run's paraphraser is a view of three other texts, by a model that there is, or brought.
+    """Check that the run's paraphraser is a view of three other texts, brought or by a model that there is.
 
-    The one that a run does not name matters only where a method of `asked` takes options from it.
+    The one that a run does not name matters only where a method of `questions` takes options from it.
 
     Raises:
-        InputError: it is not; names the nearest that is.
+        InputError: it is none; names the nearest that is.
     """
     name = PARAPHRASER if run.paraphraser is None else run.paraphraser
     if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
@@ -94,16 +94,18 @@ def check_paraphraser(
             f"{where}.paraphraser: '{name}' is not a view of paraphrases; use paraphrase (the benchmark's own), "
             "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
         )
-    options = benchmark.question is not None and any(QUESTION_METHODS[item.method].options for item in asked)
+    options = benchmark.question is not None and any(
+        QUESTION_METHODS[item.method].options for item in questions
+    )
     if run.paraphraser is not None or options:
         check_view(name, f"{where}.paraphraser: {name}", str(run.benchmark), benchmark, models)
 
 
 def check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models) -> None:
-    """Whether a view comes from somewhere: the text itself, the benchmark `slug`, or a model that there is.
+    """Check that a view comes from the text itself, the benchmark `slug`, or a model that there is.
 
     Raises:
-        InputError: it does not.
+        InputError: it does not come from any of these.
     """
     if VIEWS[view].source == "text" or view in benchmark.views:
         return
@@ -121,33 +123,35 @@ def check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, mode
 
 
 def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
-    """The slug of the model that makes or writes a stored view; "" for a view released with the benchmark."""
+    """Return the slug of the model that makes or writes a stored view; "" for a view released with the benchmark."""
     if view in benchmark.views:
         return ""
     return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
 
 
 def named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chosen]]:
-    """The methods that a run names, or all: those that score texts, and those that ask questions.
+    """Return the methods that a run names, or all: those that score texts, and those that ask questions.
 
     Raises:
         InputError: an unknown method, or parameters that it does not take.
     """
-    every = [*METHODS, *(id for id, one in QUESTION_METHODS.items() if not one.control)]
+    every = [*METHODS, *(id for id, method in QUESTION_METHODS.items() if not method.control)]
     given = (every if run.extraction is None else []) if run.methods is None else run.methods
     texts: list[Chosen] = []
-    asked: list[Chosen] = []
+    questions: list[Chosen] = []
     for number, item in enumerate(given):
         name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
-        at = f"{where}.methods.{number}"
+        place = f"{where}.methods.{number}"
         if name not in METHODS and name not in QUESTION_METHODS:
-            raise InputError(f"{at}: unknown method '{name}': {nearest(name, [*METHODS, *QUESTION_METHODS])}")
+            raise InputError(
+                f"{place}: unknown method '{name}': {nearest(name, [*METHODS, *QUESTION_METHODS])}"
+            )
         if not isinstance(parameters, dict | None):
-            raise InputError(f"{at}: {name} takes a mapping of parameters, as {name}: {{...}}")
-        among, check = (texts, settings) if name in METHODS else (asked, question_settings)
+            raise InputError(f"{place}: {name} takes a mapping of parameters, as {name}: {{...}}")
+        among, check = (texts, settings) if name in METHODS else (questions, question_settings)
         try:
             check(name, parameters or {})
         except InputError as error:
-            raise InputError(f"{at}: {error}") from error
+            raise InputError(f"{place}: {error}") from error
         among.append(Chosen(method=name, parameters=parameters or {}))
-    return texts, asked
+    return texts, questions

@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
 from pretrace.benchmarks.loaders.archives import Archives
-from pretrace.benchmarks.loaders.king_james import QuotedChapters
+from pretrace.benchmarks.loaders.king_james import QuotedVerses
 from pretrace.benchmarks.loaders.local import LocalEntry
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
@@ -57,6 +57,11 @@ class Registry(Generic[E]):
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
             raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
         return slug
+
+    @property
+    def titles(self) -> dict[str, str]:
+        """The titles of the entries that have one, by slug."""
+        return {slug: entry.title for slug, entry in self.entries.items() if entry.title is not None}
 
     def slug_of(self, name: str) -> str:
         """Return the slug of an entry, given by it or by the entry's name in the shared stages."""
@@ -129,7 +134,7 @@ def downloads_named(entry: Entry) -> dict[str, str]:
     slugs = {f"files.{number}.download": text.download for number, text in enumerate(archived)}
     if isinstance(entry, Downloaded):
         slugs["download"] = entry.download
-    return slugs | ({"quoted_by": entry.quoted_by} if isinstance(entry, QuotedChapters) else {})
+    return slugs | ({"quoted_by": entry.quoted_by} if isinstance(entry, QuotedVerses) else {})
 
 
 def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: Config) -> None:

@@ -14,7 +14,7 @@ _KEYS: dict[str, Kind] = {"models": "model", "datasets": "dataset"}
 
 
 def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
-    """Kind -> id on the hub -> commit or tag, as the YAML file at `path` says; nothing without a file.
+    """Read kind -> id on the hub -> commit or tag from the YAML file at `path`; return nothing without a file.
 
     Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
     read at different revisions, since one commit cannot stand for both.
@@ -38,8 +38,8 @@ def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pin
 def _check_pin(where: str, hub: str, known: Mapping[str, Mapping[str, str]]) -> None:
     if hub not in known:
         raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
-    if len(asked := known[hub]) > 1:
-        listed = ", ".join(f"{slug} ({revision})" for revision, slug in sorted(asked.items()))
+    if len(revisions := known[hub]) > 1:
+        listed = ", ".join(f"{slug} ({revision})" for revision, slug in sorted(revisions.items()))
         raise InputError(
             f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its commit "
             "as its revision."
@@ -47,8 +47,8 @@ def _check_pin(where: str, hub: str, known: Mapping[str, Mapping[str, str]]) -> 
 
 
 def asked_for(entry: E, kind: Kind, record: str, pins: Pins, part: str = "texts") -> E:
-    """The entry as its fetching job is asked for it: with the pinned revision, or with the one that the job was last
-    asked for where `record` says that this gave the pinned commit. So pinning what is there runs nothing again.
+    """Return the entry for its fetching job: with the pinned revision, or with the one that the job was last asked for
+    if `record` says that this gave the pinned commit. So pinning what was fetched runs nothing again.
     """
     repositories = entry.repositories() if isinstance(entry, OnHub) else {}
     revision = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
@@ -57,26 +57,27 @@ def asked_for(entry: E, kind: Kind, record: str, pins: Pins, part: str = "texts"
         return entry
     written = getattr(entry, revision)
     if Path(record).is_file():
-        for one in repositories_of(Path(record)):
-            if pin in (one.commit, one.revision):
-                asked = one.revision or written
-                return entry if asked == written else entry.model_copy(update={revision: asked})
+        for repository in repositories_of(Path(record)):
+            if pin in (repository.commit, repository.revision):
+                fetched = repository.revision or written
+                return entry if fetched == written else entry.model_copy(update={revision: fetched})
     return entry.model_copy(update={revision: pin})
 
 
 def yaml_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:
-    """A file for `load_revisions`: the commits of `repositories` (`kind, hub, commit`) and, of others, `pins`.
+    """Return a file for `load_revisions`, and the repositories that it lacks, as they were read at several commits.
 
-    Also the repositories that are not in it, because they were read at several commits.
+    It has the commits of `repositories` (`kind, hub, commit`) and, of others, the `pins`.
     """
     import yaml
 
     commits: dict[tuple[str, str], set[str]] = {}
-    for one in (one for one in repositories if one["kind"] in _KEYS.values()):
-        commits.setdefault((one["kind"], one["hub"]), set()).add(one["commit"])
-    found = {
+    for repository in repositories:
+        commits.setdefault((repository["kind"], repository["hub"]), set()).add(repository["commit"])
+    known = {
         key: dict(pins.get(kind, {}))
-        | {hub: min(of) for (its, hub), of in commits.items() if its == kind and len(of) == 1}
+        | {hub: min(read) for (its, hub), read in commits.items() if its == kind and len(read) == 1}
         for key, kind in _KEYS.items()
     }
-    return yaml.safe_dump(found), sorted(hub for (_, hub), of in commits.items() if len(of) > 1)
+    several = (hub for (kind, hub), read in commits.items() if kind in _KEYS.values() and len(read) > 1)
+    return yaml.safe_dump(known), sorted(several)

@@ -32,7 +32,7 @@ class Run(RunKeys):
 
     @property
     def scores_texts(self) -> bool:
-        """Whether a method scores single texts, which takes passes."""
+        """Tell whether a method scores single texts, which takes passes."""
         return any(METHODS[item.method].reads_passes for item in self.methods)
 
     def for_jobs(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ KEPT_ONCE = ("calibration", "calibrate_on", "extraction")
 
 
 def check_agreement(located: list[tuple[str, Run]]) -> None:
-    """Whether the runs of a model and benchmark agree, and runs of the same model read each `calibrate_on` as they do.
+    """Check that the runs of a model and benchmark agree, and that its model reads each `calibrate_on` as they do.
 
     `located`: file and key of each run, and the run.
 
@@ -114,7 +114,7 @@ def _asks_de_cop(run: Run) -> bool:
 
 
 def scores_prompts(model: ModelEntry) -> bool:
-    """Whether the model gives log-probabilities of a text's own tokens."""
+    """Tell whether the model gives log-probabilities of a text's own tokens."""
     if isinstance(model, ApiModel):
         return model.api.echo or model.api.top40 is not None
     return not isinstance(model, AnswersModel)
@@ -128,7 +128,7 @@ def lacking(model: ModelEntry) -> tuple[str, ...]:
 
 
 def check_api_run(where: str, run: WrittenRun, models: Models, *, methods: Sequence[Chosen]) -> None:
-    """Whether a run asks an API for nothing that it cannot give: `methods` are the run's that score texts.
+    """Check that a run asks an API for nothing that it cannot give; `methods` are the run's that score texts.
 
     Raises:
         InputError: with what is asked for, and what would be right.

@@ -60,30 +60,33 @@ def changed(before: Any, after: Any, where: str = "") -> list[str]:
     return [] if before == after else [where]
 
 
-def is_whole(seals: Sequence[Seal]) -> bool:
-    """Whether every seal still has the hash of its plan."""
-    return all(digest_of(seal["plan"]) == seal["sha256"] for seal in seals)
-
-
 def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
-    """Return what a page says of a study's seals: (heading, text)."""
-    first, last = seals[0], seals[-1]
-    plan = last["plan"]
+    """Return what a page says of a study's seals: (heading, text), every seal in order with its own SHA-256."""
+    plan = seals[-1]["plan"]
     texts = "; ".join(f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items()))
     models = "; ".join(
         f"{name} {about.get('hub', '')} {about.get('commit') or about.get('digest', '')}".strip()
         for name, about in sorted(plan["checkpoints"].items())
     )
-    since = [f"{seal['sealed']}: {', '.join(seal['changes'])}" for seal in seals[1:]]
-    lines = [
-        ("SHA-256 of the plan", last["sha256"] if is_whole(seals) else "does not fit: seals.json was edited"),
-        (
-            "Sealed",
-            f"{first['sealed']} (UTC), {'after scores existed' if first['scores_existed'] else 'before any score'}",
+    late = any(seal["scores_existed"] for seal in seals)
+    changed_late = any(seal["scores_existed"] for seal in seals[1:])
+    warning = "plan changed after scores" if changed_late else "plan sealed after scores"
+    return [
+        *[("Warning", warning)] * late,
+        *(
+            (f"Seal {number}" if len(seals) > 1 else "Seal", _seal_told(seal))
+            for number, seal in enumerate(seals, 1)
         ),
-        ("Changed since", "; ".join(since) if since else "nothing"),
         ("Texts", texts),
         ("Models", models),
         ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(plan["versions"].items()))),
     ]
-    return lines
+
+
+def _seal_told(seal: Seal) -> str:
+    """Say a seal's own hash, its time, whether scores existed, and what changed since the seal before."""
+    whole = digest_of(seal["plan"]) == seal["sha256"]
+    sha256 = f"SHA-256 {seal['sha256']}" if whole else "the SHA-256 does not fit: seals.json was edited"
+    when = "after scores existed" if seal["scores_existed"] else "before any score"
+    changes = f"; changed: {', '.join(seal['changes'])}" if seal["changes"] else ""
+    return f"{sha256}; sealed {seal['sealed']} (UTC), {when}{changes}"

@@ -30,7 +30,7 @@ def select(
     config: Config,
     where: str,
 ) -> tuple[tuple[Run, ...], dict[str, ShownArtifact]]:
-    """The runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
+    """Return the runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
     its model and benchmark. Panels of models and benchmarks that are left out are `missing` from a paper's artifact,
@@ -46,6 +46,9 @@ def select(
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     kept = [run for run in runs if not out.missing(run)]
+    whole = [own for own in chosen.values() if own.panels is None]
+    if not kept or (whole and not any(run.methods or run.extraction for run in kept)):
+        _require_smaller(runs, models, config, where)
     if not kept:
         missing = [gone for run in runs if (gone := out.missing(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
@@ -55,7 +58,7 @@ def select(
     shown: dict[str, ShownArtifact] = {}
     for slug, own in chosen.items():
         if "published" in RENDERERS[registered[slug].renderer].needs:
-            shown[slug] = _with_papers(own, [one for one in chosen if registered[one].paper], out)
+            shown[slug] = _with_papers(own, [other for other in chosen if registered[other].paper], out)
         elif own.panels is None:
             shown[slug] = own
         elif _shows_texts(registered[slug]):  # of models that cannot be asked too
@@ -130,6 +133,19 @@ def left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
         if most is not None and entry.parameters is not None and entry.parameters > most
     }
     return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
+
+
+def _require_smaller(runs: Iterable[Run], models: Models, config: Config, where: str) -> None:
+    """Raise `InputError` if every model of the runs whose size is known has more than `max_parameters`."""
+    sizes = {run.model: models.entries[run.model].parameters for run in runs}
+    known = {slug: size for slug, size in sizes.items() if size is not None}
+    most = config.max_parameters
+    if most is not None and known and min(known.values()) > most:
+        least = min(known, key=lambda slug: known[slug])
+        raise InputError(
+            f"config: max_parameters={most:.2g} is below every model of {where}; the smallest, {least}, has "
+            f"{known[least]:.2g} parameters."
+        )
 
 
 def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:

@@ -30,6 +30,9 @@ File = str | list[str]
 PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 """The files of instructions for views that a model writes, by the view's family."""
 
+PRINTED = ("title", "unavailable", "caution", "classes", "rebuilt")
+"""Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
+
 MEMORY, TRAINING_MEMORY = 4000, 8000
 """MB for a model's jobs, and for the training of a whole language model, if its entry does not say."""
 
@@ -176,7 +179,7 @@ class Model:
 
     @property
     def fetched(self) -> dict[str, Any]:
-        """The keys of its entry for the job that fetches it from the hub."""
+        """Return the keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
         entry = asked_for(self.entry, "model", record, self.study.pins)
         assert isinstance(entry, HubModel)
@@ -259,8 +262,9 @@ class Benchmark:
         return f"results/benchmarks/{self.name}.parquet"
 
     @property
-    def written(self) -> dict[str, Any]:
-        return self.entry.written()
+    def building(self) -> dict[str, Any]:
+        """The keys of its entry that its texts follow from."""
+        return self.entry.written(*PRINTED, "access")
 
     @property
     def prefixes(self) -> File:
@@ -299,12 +303,12 @@ class Benchmark:
         return source(self.study, self.entry)
 
     def record(self, part: str) -> str:
-        """The record of the files fetched for its `texts` or its `views`."""
+        """Return the record of the files fetched for its `texts` or its `views`."""
         return f"results/downloads/{self.name}/{part}/files.json"
 
     def fetched(self, part: str) -> dict[str, Any]:
-        """The keys of its entry for the job that fetches its `texts` or its `views`."""
-        return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written()
+        """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
+        return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written(*PRINTED)
 
 
 @dataclass(frozen=True)
@@ -373,7 +377,7 @@ class StoredView:
     @property
     def entry(self) -> dict[str, Any]:
         """What makes it: the benchmark's entry for an imported view, else what a model's answers depend on."""
-        return self.writer.answering if self.writer else self.benchmark.written
+        return self.writer.answering if self.writer else self.benchmark.building
 
     @property
     def threads(self) -> int:
@@ -408,8 +412,9 @@ class Corpus:
         return self.study.corpora.shared[self.slug]
 
     @property
-    def written(self) -> dict[str, Any]:
-        return self.entry.written()
+    def building(self) -> dict[str, Any]:
+        """The keys of its entry that its texts follow from."""
+        return self.entry.written(*PRINTED, "access")
 
     @property
     def priority(self) -> float:
@@ -435,11 +440,11 @@ class Corpus:
         return f"results/corpora/{self.name}/commits/{shard}.json"
 
     def fetched(self, shard: str) -> dict[str, Any]:
-        """The keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written()
+        """Return the keys of its entry for the job that fetches a shard from the hub."""
+        return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written(*PRINTED)
 
     def counts(self, tokenizer: str) -> str:
-        """Its counts by the tokenizer of a model, given by the model's shared name."""
+        """Return its counts by the tokenizer of a model, given by the model's shared name."""
         return f"results/corpora/{self.name}/counts/{tokenizer}.parquet"
 
 

@@ -20,6 +20,7 @@ from pretrace.studies.artifacts import (
     prefix_cautions,
     require_artifact,
     resolve_artifact,
+    with_names,
     written_artifacts,
 )
 from pretrace.studies.audit_study import filled as filled_audit
@@ -169,7 +170,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         where = f"{path}: the positive control of an audit"
         controls = positive_runs(runs, artifacts, models, benchmarks)
         runs += tuple(_resolve_run(run, where, registries) for run in controls)
-    artifacts = {slug: _cautioned(artifact, runs, models) for slug, artifact in artifacts.items()}
+    titles = corpora.titles | benchmarks.titles | models.titles
+    artifacts = {slug: _in_print(artifact, runs, models, titles) for slug, artifact in artifacts.items()}
     title = file.title or f"The study {file.study}"
     for slug in file.first:
         require_artifact(slug, registered, f"{path}: first")
@@ -191,8 +193,12 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     )
 
 
-def _cautioned(artifact: Artifact, runs: tuple[Run, ...], models: Models) -> Artifact:
-    return artifact.model_copy(update={"cautions": prefix_cautions(artifact, runs, models.entries)})
+def _in_print(
+    artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
+) -> Artifact:
+    """The artifact with its cautions, and with the titles of what it shows."""
+    cautions = prefix_cautions(artifact, runs, models.entries)
+    return with_names(artifact.model_copy(update={"cautions": cautions}), titles)
 
 
 def _default(runs: list[Run]) -> list[str]:
@@ -204,13 +210,13 @@ def _default(runs: list[Run]) -> list[str]:
 
 
 def study_path(name: str, folder: Path) -> Path:
-    """config/studies/{name}.yaml for a registered name, else `name` as the path of a study file."""
+    """Return config/studies/{name}.yaml for a registered name, else `name` as the path of a study file."""
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
     if not _kind_of(name):
         raise InputError(
-            f"study '{shortened(name)}' is neither a file nor one of config/studies/: {nearest(name, registered)}. "
+            f"study '{shortened(name)}' is neither a file nor one of config/studies/: {nearest(name, registered)} "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
     return Path(name)
@@ -334,6 +340,11 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
         benchmarks.require(run.calibrate_on, f"{where}.calibrate_on")
     if {"corpus", "corpora"} <= run.model_fields_set:
         raise InputError(f"{where}: give corpus or corpora, not both.")
+    if run.start_token.lower() in ("bos", "eos"):
+        raise InputError(
+            f"{where}.start_token: '{run.start_token}' would be read as these three letters; write tokenizer for the "
+            "token that the model's tokenizer puts first, none, or the token itself, as <s>."
+        )
     run = run.model_copy(update={"corpora": run.corpora if run.corpus is None else [run.corpus]})
     for corpus in run.corpora:
         corpora.require(corpus, f"{where}.corpora")
@@ -355,9 +366,9 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
                 raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
             check_view(view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models)
     _check_part(run, where, benchmark)
-    texts, asked = named_methods(run, where)
+    texts, questions = named_methods(run, where)
     if not isinstance(model, AnswersModel):
-        check_paraphraser(run, where, asked, models, benchmark)
+        check_paraphraser(run, where, questions, models, benchmark)
     scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
     check_api_run(where, run, models, methods=scored)
     shared = {key: value for key, value in run.given().items() if key in Run.model_fields}
@@ -367,9 +378,9 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
             "draws": _usual_draws(benchmark.prefix) if run.draws is None else run.draws,
             "extraction": _resolve_extraction(run, where, model),
             "methods": scored,
-            "left_out": left_out | questions_left_out(run, where, benchmark, asked),
+            "left_out": left_out | questions_left_out(run, where, benchmark, questions),
         }
-        | resolve_questions(run, where, model, benchmark, asked)
+        | resolve_questions(run, where, model, benchmark, questions)
     )
 
 

@@ -146,8 +146,8 @@ def description(study: Study, config: Mapping[str, Any]) -> str:
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
     return (
-        f"pretrace: was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} that "
-        f"it cannot have read: about {tokens:,.0f} tokens on the {'GPU' if gpu else 'CPU'}, {time}. "
+        f"pretrace: was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
+        f"given as unread: about {tokens:,.0f} tokens on the {'GPU' if gpu else 'CPU'}, {time}. "
         f"The answer will be in results/{study.name}/report.html"
     )
 

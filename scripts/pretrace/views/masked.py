@@ -79,7 +79,7 @@ def neighbours_by_masked_model(
     neighbours, cut = [], 0
     with Progress("neighbours", total=len(texts), unit="texts") as progress:
         for text, seed in zip(texts, seeds, strict=True):
-            encoded = _encoded(text, tokenizer, model)
+            encoded = encode_words(text, tokenizer, model)
             cut += (encoded.places[-1][1] if encoded.places else 0) < len(text.rstrip())
             swaps = _swaps(text, encoded, model, tokenizer, seed, batch_tokens)
             neighbours.append(_likeliest(text, swaps, count, np.random.default_rng(seed)))
@@ -97,7 +97,8 @@ class _Encoded(NamedTuple):
     places: list[Span]
 
 
-def _encoded(text: str, tokenizer: Any, model: Any) -> _Encoded:
+def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
+    """Encode the beginning of a text that the model reads, with the place of each token."""
     encoding = tokenizer(
         text,
         truncation=True,
@@ -115,7 +116,7 @@ def _swaps(
     """One swap for each place at which the model has a candidate that is not the token itself."""
     special = set(tokenizer.all_special_ids)
     swaps = []
-    candidates = _candidates(encoded, model, seed, batch_tokens)
+    candidates = candidates_of(encoded, model, seed, batch_tokens)
     for place, ((own, *others), (p_own, *probabilities)) in zip(encoded.places, candidates, strict=True):
         for id, probability in zip(others, probabilities, strict=True):
             if id != own and id not in special:
@@ -125,10 +126,10 @@ def _swaps(
     return swaps
 
 
-def _candidates(
+def candidates_of(
     encoded: _Encoded, model: Any, seed: int, batch_tokens: int
 ) -> Iterator[tuple[list[int], list[float]]]:
-    """For each place: the token's own id and the likeliest ones, likeliest first, and their probabilities.
+    """Yield for each place the token's own id and the likeliest ones, likeliest first, and their probabilities.
 
     Row i of a batch is the text with noise on its i-th token alone; each token's noise depends on the seed.
     """
@@ -138,7 +139,7 @@ def _candidates(
     ids = torch.tensor(encoded.ids, device=device)
     with torch.inference_mode():
         embedded = model.get_input_embeddings()(ids)
-        noise = _noise(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
+        noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
         rows = max(1, batch_tokens // len(encoded.ids))
         for start in range(0, len(encoded.indices), rows):
             places = torch.tensor(encoded.indices[start : start + rows], device=device)
@@ -156,8 +157,8 @@ def _candidates(
             )
 
 
-def _noise(places: int, width: int, seed: int) -> "torch.Tensor":
-    """[places, width] bool: the parts of each token's embedding that stay; drawn on the CPU everywhere."""
+def dropout_noise(places: int, width: int, seed: int) -> "torch.Tensor":
+    """Draw the parts of each token's embedding that stay, bool [places, width]; on the CPU everywhere."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)

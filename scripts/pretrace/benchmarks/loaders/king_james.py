@@ -60,17 +60,12 @@ def _cited(citation: str) -> tuple[Chapter, int]:
     return (book, int(parts["chapter"])), int(parts["verse"])
 
 
-class QuotedChapters(Downloaded, BenchmarkEntry):
-    """The first words of each chapter of the King James Bible."""
+class QuotedVerses(Downloaded, BenchmarkEntry):
+    """Verses of the day in the King James Bible, against other verses of the same books."""
 
     lengths: Lengths
     quoted_by: str
-    """A slug of `downloads.yaml`, the package whose verses of the day say what has label 1."""
-
-
-class QuotedVerses(QuotedChapters):
-    """Verses of the day in the King James Bible, against other verses of the same books."""
-
+    """A slug of `downloads.yaml`, the package whose verses of the day have label 1."""
     others: Count
     """Passages with label 0 for each with label 1, drawn at random from the same book."""
 
@@ -137,29 +132,6 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
         if all(abs(place.start - start) >= length for start in starts[place.chapter]):
             starts[place.chapter].append(place.start)
             yield place
-
-
-@loader("chapters", entry=QuotedChapters)
-def load_chapters(entry: QuotedChapters, sources: list[Path], seed: int) -> list[Text]:
-    """Return the first words of every chapter that is long enough, under the chapter's name (`Psalms 23`).
-
-    Label 1: a verse of the day begins within these words. `sources` as in `load_verses`.
-    """
-    bible = _read(*sources)
-    return [text for length in entry.lengths for text in _openings(bible, length)]
-
-
-def _openings(bible: Bible, length: int) -> Iterator[Text]:
-    """The first words of each chapter that has `length` of them; the log counts the others."""
-    short = [_name(chapter) for chapter, words in bible.words.items() if len(words) < length]
-    log.info(
-        "%d words: %d chapters; left out as shorter: %d (%s)",
-        length, len(bible.words) - len(short), len(short), ", ".join(short) or "none",
-    )  # fmt: skip
-    famous = {place.chapter for place in bible.quoted if place.start < length}
-    for chapter, places in bible.places.items():
-        if _fits(bible, places[0], length):
-            yield _text(bible, places[0], length, _name(chapter), label=int(chapter in famous))
 
 
 def _read(archive: Path, quotes: Path) -> Bible:

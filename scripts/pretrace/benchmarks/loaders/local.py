@@ -121,8 +121,9 @@ def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> 
     seen: dict[str, str] = {}
     for number, (where, row) in enumerate(given, start=1):
         if len({"input", "text"} & row.keys()) != 1:
+            place = f"{source}, header" if source.lower().endswith(".csv") else where
             raise InputError(
-                f"{where}: one column must be 'input' or 'text', the one that holds the texts; found: "
+                f"{place}: one column must be 'input' or 'text', the one that holds the texts; found: "
                 f"{', '.join(map(str, row)) or 'none'}."
             )
         known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(where, row, LocalText)

@@ -39,9 +39,6 @@ class HubCorpus(OnHub, CorpusEntry):
     """Text of all shards together, in 10^9 bytes of UTF-8. Each file gives an equal share from its beginning, so
     that with equal `shards` a smaller corpus is part of a larger one. A file with less text gives a warning (default,
     all)."""
-    keep: bool = False
-    """Keep the documents after counting. If they are deleted, another tokenizer fetches
-    them again; the counts of every tokenizer and the scores that use them are then recomputed."""
 
 
 @corpus_source("hub", entry=HubCorpus)

@@ -156,7 +156,7 @@ class _Asking:
                     return
                 await asyncio.sleep(fault.wait(attempt))
                 continue
-            prompt, completion = _usage(body) or self.endpoint.most(request)
+            prompt, completion = tokens_used(body) or self.endpoint.most(request)
             sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
             cost = self.endpoint.cost(prompt, completion)
             self.store.add(Answer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
@@ -237,8 +237,8 @@ class _Asking:
         self._failure = self._failure or why
 
 
-def _usage(body: Body) -> tuple[int, int] | None:
-    """(prompt, completion) tokens that the server counted, None if it does not say."""
+def tokens_used(body: Body) -> tuple[int, int] | None:
+    """Return the (prompt, completion) tokens that the server counted; None if it does not say."""
     try:
         usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):

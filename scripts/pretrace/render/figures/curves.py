@@ -19,6 +19,7 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     line_styles,
     sheet,
+    wrapped,
 )
 from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
@@ -60,7 +61,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[0], frame, styles, 0.0)
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
-            axes[0].set_title(panel.name, loc="left", fontsize=7.5)
+            axes[0].set_title(wrapped(panel.name, PAGE), loc="left", fontsize=7.5)
     ties = [tie for shown in zip(panels, rows, frames, strict=True) for tie in _ties(*shown)]
     points = of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels)
     return Drawing(drawn, points).noted(ties)

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,9 @@ from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLUE,
     CHANCE,
+    EDGE,
     GREY,
+    LETTER,
     MEMBER,
     NONMEMBER,
     VERMILION,
@@ -62,7 +63,9 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
 
     row = 0.75 + 0.17 * most if most <= NAMED else 3.0
     same_lines = all(facet.lines == facets[0].lines for facet in facets)
+    names = [name for facet in facets for name in facet.lines.values() if len(facet.lines) <= NAMED]
     usual: dict[str, Any] = {"heights": [row] * len(facets), "share_y": same_lines}
+    usual["beside"] = EDGE + LETTER * max(map(len, names), default=0)
     return draw_facets([facet.title for facet in facets], draw, **usual | layout)
 
 
@@ -210,21 +213,23 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     for place, panel in enumerate(panels):
         own = dots[dots["panel"] == place]
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
-        facets.append(Facet(fill(_heading(panel), LETTERS), lines, own, {"chance": (chance, CHANCE)}))
-    heights = [0.42 + 0.11 * facet.title.count("\n") + 0.125 * len(facet.lines) for facet in facets]
+        facets.append(Facet(_heading(panel), lines, own, {"chance": (chance, CHANCE)}))
+    heights = [0.42 + 0.125 * len(facet.lines) for facet in facets]
     x_label = f"held-out {metric_label(artifact.metric)}"
     figure = draw_dots(facets, HEADLINE_STYLES, x_label, heights=heights, widths=[NARROW])
     return Drawing(figure, frame, _headline_reading(panels, frame))
 
 
-NARROW, LETTERS = 3.6, 43
-"""The width of the headline (inches), one panel below the other, and the letters of a line of a title: they are as high
-on a screen of 390 pixels as those of other figures on a wide one."""
+NARROW = 3.6
+"""The width of the headline (inches), one panel below the other: its letters are as high on a screen of 390 pixels as
+those of other figures on a wide one."""
 
 
 def _heading(panel: Panel) -> str:
-    """Name a panel by its label, or else as `sotu, 64 words, smollm2-135m`."""
-    return panel.name if panel.label is not None else f"{panel.name_without_model}, {panel.model}"
+    """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
+    if panel.label is not None:
+        return panel.name
+    return f"{panel.name_without_model}, {panel.called(panel.model)}"
 
 
 FEW = 3  # panels that the reading names; of more it counts

@@ -9,6 +9,7 @@ from functools import cache
 from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import matplotlib as mpl
@@ -146,6 +147,21 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         figure.set_layout_engine("none")
 
 
+LETTER, LINE, EDGE = 0.053, 0.11, 0.45
+"""Inches: the mean width of a title's letter, the height of its line, and the usual width of what is left of axes: a
+label and the numbers of the scale."""
+
+
+def wrapped(title: str, width: float) -> str:
+    """Return a title with further line breaks, so that no line is wider than `width` inches, and lines equally long."""
+    letters, lines = max(20, int(width / LETTER)), []
+    for line in title.split("\n"):
+        least = len(wrap(line, letters))
+        fitting = (wrap(line, narrow) for narrow in range(1, letters + 1))
+        lines += next(parts for parts in fitting if len(parts) == least)
+    return "\n".join(lines)
+
+
 def draw_facets(
     titles: Sequence[str],
     draw: Callable[[Any, int], Mapping[str, Any]],
@@ -155,6 +171,7 @@ def draw_facets(
     y_labels: Sequence[str] = (),
     widths: Sequence[float] = (4.4, PAGE, PAGE),
     share_y: bool = True,
+    beside: float = EDGE,
 ) -> Figure:
     """Return a figure with axes for each of `titles`, at most as many in a row as there are `widths`.
 
@@ -162,19 +179,27 @@ def draw_facets(
 
     `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
     one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
-    axis whose label differs from the one before. `heading`: above all axes.
+    axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
+    (inches); a title wider than the rest of its column gets more lines, and its row more height.
     """
     columns = min(len(widths), len(titles))
-    width, rows = widths[columns - 1], [max(heights[n : n + columns]) for n in range(0, len(titles), columns)]
+    width = widths[columns - 1]
+    lettered = [(letter(number) if len(titles) > 1 else "") + title for number, title in enumerate(titles)]
+    fitting = [wrapped(title, width / columns - beside) for title in lettered]
+    heights = [
+        height + LINE * (new.count("\n") - old.count("\n"))
+        for height, new, old in zip(heights, fitting, titles, strict=True)
+    ]
+    rows = [max(heights[n : n + columns]) for n in range(0, len(titles), columns)]
     height = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
     with sheet(width, height) as figure:
         grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
         if heading:
             figure.suptitle(heading, fontsize=8)
-        for number, (axis, title) in enumerate(zip(grid.flat, titles, strict=False)):
+        for number, (axis, title) in enumerate(zip(grid.flat, fitting, strict=False)):
             handles |= draw(axis, number)
-            axis.set_title((letter(number) if len(titles) > 1 else "") + title, loc="left", fontsize=7)
+            axis.set_title(title, loc="left", fontsize=7)
             if y_labels and (number % columns == 0 or y_labels[number] != y_labels[number - 1]):
                 axis.set_ylabel(y_labels[number])
         for axis in grid.flat[len(titles) :]:

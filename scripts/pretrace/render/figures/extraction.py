@@ -15,12 +15,12 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet
+from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
 from pretrace.render.names import CLASSES
 from pretrace.render.phrases import is_wide
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.rows import in_print, of_panels, records_of
 
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
 PASSAGES = 3  # printed under the figure, of each panel and class
@@ -53,18 +53,24 @@ class Excerpt:
 def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     """Draw bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
     panels = results.panels(artifact)
-    windows = [_chosen(results.in_panel("windows", panel)) for panel in panels]
+    windows = [shown_documents(results.in_panel("windows", panel)) for panel in panels]
     if not any(map(len, windows)):
         raise artifact.error("none of its panels has a window")
     frames = [_stretches(frame) for frame in windows]
-    excerpts = [list(_excerpts(frame)) for frame in windows]
+    excerpts = [list(excerpts_of(frame)) for frame in windows]
     passages = [
-        line for panel, frame in zip(panels, windows, strict=True) for line in _passages(panel, frame)
+        (f"{panel.name}, " if len(panels) > 1 else "") + line
+        for panel, frame in zip(panels, windows, strict=True)
+        for line in _passages(frame)
     ]
     frame = of_panels(frames, panels)
     reading = [f"No passage has a probability above {GIVEN_BACK:g} with top-40 sampling."]
     if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
-        reading = [*lines(frame), "The passages that are likeliest to be emitted:", *passages]
+        reading = [
+            *lines(in_print(frame, artifact.names)),
+            "The passages that are likeliest to be emitted:",
+            *passages,
+        ]
     reading += results.cautions(panels)
     return Drawing(_figure(panels, frames, excerpts), frame, "\n".join(reading))
 
@@ -87,7 +93,7 @@ def lines(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def _chosen(windows: pd.DataFrame) -> pd.DataFrame:
+def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:
     """Return the windows of the drawn documents that do not repeat their text.
 
     Adds the document's `row` in the figure and where in the document the text begins (`offset`, tokens).
@@ -139,7 +145,7 @@ def covering(text: pd.DataFrame) -> np.ndarray:
     return np.select([highest == -np.inf, highest <= ground], [NONE, GROUND], places)
 
 
-def _excerpts(windows: pd.DataFrame) -> Iterator[Excerpt]:
+def excerpts_of(windows: pd.DataFrame) -> Iterator[Excerpt]:
     """Yield the surroundings of each class's likeliest passage, if windows begin at every token."""
     for label in GROUPS:
         own = windows[windows["label"].eq(label) & windows["log_p_top"].notna() & windows["token"].ne("")]
@@ -176,8 +182,9 @@ def _figure(
         drawn = []
         for number, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
             bars = next(axes)
-            _draw(bars, frame, norm)
-            bars.set_title((letter(number) if len(panels) > 1 else "") + panel.name, loc="left")
+            draw_stretches(bars, frame, norm)
+            title = (letter(number) if len(panels) > 1 else "") + panel.name
+            bars.set_title(wrapped(title, PAGE), loc="left")
             drawn += [(next(axes), excerpt) for excerpt in words]
         bar = figure.colorbar(
             ScalarMappable(norm, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
@@ -196,7 +203,7 @@ def _figure(
     return figure
 
 
-def _draw(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
+def draw_stretches(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
     """Draw a bar a document under the name of its class: likely passages are coloured, others grey."""
     longest = float(frame["end"].max())
     frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
@@ -247,12 +254,12 @@ def _width(words: str) -> int:
     return sum(2 if is_wide(character) else 1 for character in words)
 
 
-def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
-    """Yield a line for each of the likeliest passages of a panel's classes; of windows that overlap, the likeliest."""
+def _passages(windows: pd.DataFrame) -> Iterator[str]:
+    """Yield a line for each of the likeliest passages of each class; of windows that overlap, the likeliest."""
     for label, title in GROUPS.items():
         own = windows[windows["label"].eq(label)]
         if len(own) and not own["log_p_top"].gt(log(GIVEN_BACK)).any():
-            yield f"{panel.name}, {title}: {NONE_LIKELY}"
+            yield f"{title}: {NONE_LIKELY}"
         own = own[own["log_p_top"].gt(log(GIVEN_BACK)) & own["passage"].ne("")]
         printed: list[tuple[str, int]] = []
         for row in records_of(own.sort_values("log_p_top", ascending=False, kind="stable")):
@@ -264,4 +271,4 @@ def _passages(panel: Panel, windows: pd.DataFrame) -> Iterator[str]:
             of_text = f" of {row['text_id']}" if row["text_id"] != row["document"] else ""
             place = f"{title}, {row['document']}, token {row['at']}{of_text}"
             words = " ".join(row["passage"].split())
-            yield f"{panel.name}, {place}, probability {exp(row['log_p_top']):.2g}: {words}"
+            yield f"{place}, probability {exp(row['log_p_top']):.2g}: {words}"

@@ -23,7 +23,7 @@ from pretrace.render.names import CLASSES, joined, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import records_of
+from pretrace.render.rows import in_print, records_of
 
 RANKED_BY = "loss"
 TOP_SHARE = 10  # the first of this many equal parts of the ranking counts as its top: a tenth
@@ -57,7 +57,9 @@ def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
         tenths, aucs = right.subplots(2, 1, height_ratios=[1, 1.1])
         _draw_tenths(tenths, texts, classes)
         _draw_aucs(aucs, methods, classes)
-    return Drawing(figure, frame, "\n".join([reading(frame), *results.cautions(panels)]))
+    return Drawing(
+        figure, frame, "\n".join([reading(in_print(frame, artifact.names)), *results.cautions(panels)])
+    )
 
 
 def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Sequence[str]) -> pd.DataFrame:

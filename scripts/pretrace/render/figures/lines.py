@@ -92,8 +92,6 @@ def draw_lines(
         return handles
 
     titles = [facet.title for facet in facets]
-    if len(facets) > 2:
-        titles = [title.replace(" on ", "\non ", 1) for title in titles]
     heights, y_labels = [height] * len(facets), [facet.y_label for facet in facets]
     return draw_facets(titles, draw, heights=heights, heading=heading, y_labels=y_labels)
 
@@ -195,11 +193,12 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
     ticks, rows = {}, []
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
-        ticks[place] = str(getattr(panel, x) if x != "model" or panel.label is None else panel.label)
+        value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
+        ticks[place] = panel.called(value)
         for method, row in results.selected(artifact, panel, artifact.selections[0]).items():
-            rows.append(_point(artifact, panel, method, row, x, place, ticks[place]))
+            rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
-    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models ")
+    title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models on ")
     label = "length of the text (words)" if x == "length" else x
     return _metric_facet(artifact, title, label, rows, ticks)
 
@@ -257,23 +256,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         frame = results.estimates_of(artifact, panel, "shift")
         # where no text was drawn as a shot, there are no other sets
         has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
-        chosen = {
-            "evaluation_set": artifact.evaluation_set if has_set else "all",
-            "view": panel.view or "original",
-            "draw": panel.draw or 0,
-            "separator": panel.separator or "none",
-        } | ({} if panel.start_token is None else {"start_token": panel.start_token})
-        for key, value in chosen.items():
-            frame = frame[frame[key] == value]
-        if frame.empty:
-            words = ", ".join(f"{key} {value}" for key, value in chosen.items())
-            raise artifact.error(f"there is no pass with shots of {words}", panel)
+        frame = frame[frame["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
-        title = panel.name.replace(", separator ", ",\nseparator ")
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(Facet(title, "shots in the prefix", label, points, across={"no shift": 0.0}))
+        facets.append(Facet(panel.name, "shots in the prefix", label, points, across={"no shift": 0.0}))
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
@@ -367,8 +355,16 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         held_out["value"] = held_out["heldout_loss"]
         points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
     facets = [
-        Facet(benchmark, "tokens seen (thousands)", "loss (nats a token)", pd.concat(parts), banded=True)
+        Facet(
+            artifact.called(benchmark),
+            "tokens seen (thousands)",
+            "loss (nats a token)",
+            pd.concat(parts),
+            banded=True,
+        )
         for benchmark, parts in points.items()
     ]
-    names = {model: model for model in styles} | dict.fromkeys(marked, "markers: held-out text")
+    names = {model: artifact.called(model) for model in styles} | dict.fromkeys(
+        marked, "markers: held-out text"
+    )
     return Drawing(draw_lines(facets, styles | marked, names), pd.concat(frames, ignore_index=True))

@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     letter,
     sheet,
+    wrapped,
 )
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PRINTED, rates, read_papers
@@ -36,14 +37,16 @@ LOGPROB = "log-probability of the token (nats)"
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     """Draw a row a panel: all tokens of both classes, one over the other; the surprising ones and their mean."""
     panels = results.panels(artifact)
-    frames = [results.tokens_of(artifact, panel) for panel in panels]
+    frames = [results.estimates_of(artifact, panel, "tokens") for panel in panels]
     with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 2, squeeze=False)
         letters = map(letter, count())
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
             _draw_shares(axes[0], frame[frame["curve"] == "share"])
             _draw_surprising(axes[1], frame)
-            for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
+            for axis, title in zip(
+                axes, (wrapped(f"{panel.name}\nall tokens", PAGE / 2), _title(frame)), strict=True
+            ):
                 axis.set_title(f"{next(letters)}{title}", loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)

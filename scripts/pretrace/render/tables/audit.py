@@ -7,7 +7,7 @@ from math import isfinite
 import pandas as pd
 
 from pretrace.evaluation.audit import COMBINED, SOUGHT, low_shares
-from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
+from pretrace.evaluation.audit_controls import CLASSIFIER, FEWEST, MATERIAL, SIZES, WORDING
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.significance import LEVEL
@@ -30,6 +30,14 @@ CONTROL_LABELS = {
     CLASSIFIER: "Can a classifier tell your texts from the known ones by their words?",
 }
 
+NOT_CHECKED = {
+    WORDING: "Whether the wording of your texts is less typical of the known documents than their own.",
+    SIZES: "Whether your texts have another number of characters than the known ones.",
+    CLASSIFIER: "Whether a classifier tells your texts from the known ones by their words: it needs "
+    f"{LEAST_DOCUMENTS} documents of each side, with {FEWEST} passages of one length.",
+}
+KNOWN_NOT_CHECKED = f"Whether known documents look trained on, too: it needs {LEAST_DOCUMENTS + 1} of them."
+
 
 def audit(artifact: Artifact, results: Results) -> Table:
     """Lay out for each model and benchmark the answer, what the audit can find, documents, passages, checks."""
@@ -50,6 +58,9 @@ _NOTES = (
     f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
     "comes from. Do not choose the best of them afterwards.",
+    f"A check by wording, size or classifier fails (yes) if its p is at most {LEVEL:g}, divided by how many of the "
+    f"three were made, and the difference is at least {MATERIAL:g} standard deviations. The last check fails if the "
+    f"lower end of the share's 95 % interval is above {LEVEL:g}.",
     "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
     "single text.",
 )
@@ -60,10 +71,10 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     result = verdict(frame)
     if result.kind == "evidence":
         return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar than texts that it cannot have read "
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than the texts that you gave as unread "
             f"(p = {p_text(result.p)}).",
             "If the known texts were really unread, the likeliest reason is that the model was trained on these texts, "
-            "or on copies or long quotations of them.",
+            "or on copies or long quotations of them; but texts that are famous or often quoted score higher, too.",
         )
     reasons = joined(result.reasons) if result.reasons else ""
     if result.kind == "invalid":
@@ -130,20 +141,21 @@ def _sensitivity(frame: pd.DataFrame) -> str:
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what follows and what does not, and what would make a better audit."""
     result, design = verdict(frame), _design(frame)
-    first, second = answer(panel.model, frame)
+    first, second = answer(panel.called(panel.model), frame)
     not_shown = "That the texts were not in the training data. An audit cannot show that."
     if result.kind == "evidence":
         not_shown = (
             "How often the model read the texts, from which source, and whether every passage was among them."
         )
     lines = [("What follows", second), ("What does not follow", not_shown)]
+    lines += [("Not checked", unchecked)] if (unchecked := _not_checked(frame)) else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
     known = _counts(design, "known_documents", "known document", "known_texts")
     given = f"{known} that you gave as unread by the model and of the same kind as your texts."
     lines.append(("Rests on", f"{given} pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
-    question = f"Was {panel.model} trained on {own} of '{panel.benchmark}'?"
+    question = f"Was {panel.called(panel.model)} trained on {own} of '{panel.called(panel.benchmark)}'?"
     return Box(question, first, result.kind, tuple(lines))
 
 
@@ -156,6 +168,15 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + "s" * (number != 1)
 
 
+def _not_checked(frame: pd.DataFrame) -> str:
+    """Return the checks that too few documents or passages did not allow, each with what it needs."""
+    if _design(frame).get("known_documents", 0) < LEAST_DOCUMENTS:
+        return f"Anything: every check needs {LEAST_DOCUMENTS} known documents."
+    untested = set(frame[(frame["unit"] == "control") & frame["p"].isna()]["method"])
+    unchecked = [words for method, words in NOT_CHECKED.items() if method in untested]
+    return " ".join(unchecked + [KNOWN_NOT_CHECKED] * (not low_shares(frame)))
+
+
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     audited = frame[frame["unit"] == "text"]["id"].nunique()
@@ -166,7 +187,7 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
-    name = f"{panel.model} on {panel.benchmark}"
+    name = f"{panel.called(panel.model)} on {panel.called(panel.benchmark)}"
     failed = bool(failed_controls(frame))
     facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
@@ -191,6 +212,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if design.get("known_documents", 0) < LEAST_DOCUMENTS:
         yield "Known documents that a p-value needs", f"{LEAST_DOCUMENTS}"
         return
+    yield "p of the whole audit", p_text(design["verdict_p"])
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield "How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}"
     typical = f"a document of {design['typical_texts']:.0f} passages"

@@ -20,7 +20,7 @@ from pretrace.render.phrases import (
 )
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls, estimates
-from pretrace.render.rows import STAR_LEVEL, records_of
+from pretrace.render.rows import STAR_LEVEL, in_print, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
 
 
@@ -48,7 +48,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         "deviations. Rank: its place among them from the top; bold: the first. If the non-members' document were like "
         "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
         "Beats blind (*): above the bag-of-words classifier by the paired bootstrap, Holm-corrected over the panel's "
-        f"methods, p ≤ {STAR_LEVEL:g}; a dash where no such test was made.",
+        f"methods, p ≤ {STAR_LEVEL:g}. No test: of a control, and where a class has fewer than ten documents.",
         *multiplicity_note(len(panels), "panel"),
     ]
     if len(without):
@@ -69,7 +69,10 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     yield "Placebos", Cell(number(record["placebo_mean"]), sd=number(record["placebo_sd"]))
     yield "z", Cell() if z is None else Cell(words=signed(z, 1))
     yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
-    yield "Beats blind?", Cell() if pd.isna(beats) else Cell(words="yes" if beats else "no", bold=beats)
+    yield (
+        "Beats blind?",
+        Cell(words="no test") if pd.isna(beats) else Cell(words="yes" if beats else "no", bold=beats),
+    )
 
 
 def _reading(panel: Panel, frame: pd.DataFrame) -> str:
@@ -114,7 +117,7 @@ def null_audit(artifact: Artifact, results: Results) -> Table:
         blocks += rows_of(title, rows, "Panel")
     notes = [*conditions(artifact, records_of(frame)), *_null_notes(chance)]
     (together,) = (row for row in counts if row["block"] == "all")
-    reading = _null_reading(frame[~frame["control"]], together)
+    reading = _null_reading(in_print(frame[~frame["control"]], artifact.names), together)
     return table_of(artifact, blocks, notes, frame, reading)
 
 

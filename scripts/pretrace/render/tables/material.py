@@ -8,11 +8,10 @@ import pandas as pd
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes, summed
 from pretrace.questions.known import is_control
-from pretrace.render.names import view_label
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, records_of
+from pretrace.render.rows import in_print, long_frame, records_of
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
 from pretrace.views.readings import PAST_CONTEXT
@@ -21,7 +20,10 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a benchmark, subset and length: its texts and documents by class."""
+    """Lay out a row a benchmark, subset and length: its texts and documents by class.
+
+    With `options.ratios` the texts of both classes together, and the share of each.
+    """
     keys = ("benchmark", "subset", "length")
     panels = {tuple(getattr(panel, key) for key in keys): panel for panel in results.panels(artifact)}
     records = []
@@ -29,10 +31,19 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         entry = results.entries[panel.benchmark]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
         counts = class_counts(results.every_text(panel))
-        records.append(dict(zip(keys, place, strict=True)) | about | counts)
+        labelled = counts["n_members"] + counts["n_nonmembers"]
+        ratio = (
+            {"member_ratio": counts["n_members"] / labelled} if artifact.options.ratios and labelled else {}
+        )
+        records.append(dict(zip(keys, place, strict=True)) | about | counts | ratio)
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
-        (f"{row['benchmark']} {row['subset']}".strip(), _cells(row, unlabelled), False) for row in records
+        (
+            ", ".join(filter(None, (artifact.called(row["benchmark"]), row["subset"]))),
+            _cells(row, unlabelled),
+            False,
+        )
+        for row in records
     )
     note = "Length: words a text. Documents: those the members come from + those of the non-members."
     return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
@@ -40,11 +51,15 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
 
 def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
-    yield "Source", Cell(words=record["source"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
     yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
-    yield "Members", Cell(words=f"{record['n_members']:,}")
-    yield "Non-members", Cell(words=f"{record['n_nonmembers']:,}")
+    if "member_ratio" in record:
+        yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
+        yield "Non-members", Cell(words=f"{100 * (1 - record['member_ratio']):.1f} %")
+        yield "Members", Cell(words=f"{100 * record['member_ratio']:.1f} %")
+    else:
+        yield "Members", Cell(words=f"{record['n_members']:,}")
+        yield "Non-members", Cell(words=f"{record['n_nonmembers']:,}")
     if unlabelled:
         yield "Unlabelled", Cell(words=f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH)
     yield "Documents", Cell(words=f"{documents[0]} + {documents[1]}") if sum(documents) else Cell()
@@ -74,27 +89,28 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
     frames = []
     for (model, benchmark), manifest in read.items():
         passes = passes_of(manifest)
-        passes.insert(2, "read", [_read(entry) for entry in manifest["views"]])
+        passes.insert(2, "read", [_read(entry, artifact) for entry in manifest["views"]])
         passes.insert(0, "benchmark", benchmark)
         passes.insert(0, "model", model)
         frames.append(passes)
     frame = pd.concat(frames, ignore_index=True)
     blocks = []
     for title, keys in SUMS.items():
-        sums = records_of(summed(frame.assign(every="All passes shown"), keys))
+        sums = records_of(in_print(summed(frame.assign(every="All passes shown"), keys), artifact.names))
         rows = ((": ".join(row[key] for key in keys), _cost_cells(row), False) for row in sums)
         blocks += rows_of(title, rows, "Passes of")
-    notes = _notes(frame, [pair for pair in pairs if pair not in read])
+    unread = [panel.name for panel in artifact.panels if panel.pair not in read]
+    notes = _notes(in_print(frame, artifact.names), unread)
     return table_of(artifact, blocks, notes, frame)
 
 
-def _read(entry: Mapping[str, Any]) -> str:
+def _read(entry: Mapping[str, Any], artifact: Artifact) -> str:
     """Describe the model's input: `the text`, `lower case of the text`, `the text after shots of non-members`."""
-    text = "the text" if entry["view"] == "original" else f"the text under {view_label(entry['view'])}"
+    text = "the text" if entry["view"] == "original" else f"the text under {artifact.called(entry['view'])}"
     if cut := entry["windows"]:
         text = f"{text} past the context" if cut == PAST_CONTEXT else f"windows of {text}"
     if entry["altered"]:
-        text = f"{view_label(entry['altered'])} of {text}"
+        text = f"{artifact.called(entry['altered'])} of {text}"
     return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
 
 
@@ -112,7 +128,7 @@ def _cost_cells(row: Record) -> Iterable[tuple[str, Cell]]:
         yield head, Cell(words=None if words == "nan" else words)
 
 
-def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
+def _notes(frame: pd.DataFrame, unread: list[str]) -> list[str]:
     devices = sorted(set(zip(frame["device"], frame["dtype"], strict=True)))
     notes = [
         "Measured on one machine, on the run that computed each pass: not reproducible to the byte.",
@@ -129,8 +145,7 @@ def _notes(frame: pd.DataFrame, unread: list[tuple[str, str]]) -> list[str]:
     if truncated or skipped:
         notes.append(f"{truncated:,} texts were truncated to the context, {skipped:,} had nothing to score.")
     if unread:
-        listed = ", ".join("/".join(pair) for pair in unread)
-        notes.append(f"Without passes, since their methods need none: {listed}.")
+        notes.append(f"Without passes, since their methods need none: {'; '.join(dict.fromkeys(unread))}.")
     return notes
 
 

@@ -14,6 +14,7 @@ from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, metho
 from pretrace.render.phrases import (
     DASHES,
     INTERVALS,
+    OF_THIS_SIZE,
     conditions,
     multiplicity_note,
     other_texts_note,
@@ -22,7 +23,17 @@ from pretrace.render.phrases import (
 from pretrace.render.registry import SELECTIONS, Artifact, Panel
 from pretrace.render.results import Results, estimates, keys_of
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
-from pretrace.render.tables.table import Block, Cell, Table, best, by_method, rows_of, table_of
+from pretrace.render.tables.table import (
+    Block,
+    Cell,
+    Table,
+    best,
+    beyond_chance,
+    by_method,
+    rows_of,
+    runner_up,
+    table_of,
+)
 
 
 def method_table(artifact: Artifact, results: Results) -> Table:
@@ -31,18 +42,21 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
     ...) puts panels that differ in it into blocks of their own; `average` (`catalogue.CHOICES`) adds the mean over
     panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest method of a
-    column; a star says that a method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected
-    p <= 0.05.
+    column, with `runner_up` the second is underlined, both only if their intervals are above chance; a star says that a
+    method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
     options, panels = artifact.options, results.panels(artifact)
     selections = [selection for selection in SELECTIONS if selection in artifact.selections]
     shown = estimates(artifact, results, selections)
-    shown["bold"] = best(shown, ["selection", "panel", "average", "metric"])
+    column = ["selection", "panel", "average", "metric"]
+    shown["bold"] = best(shown, column) & beyond_chance(shown)
+    if options.runner_up:
+        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
     values = [str(getattr(panel, options.blocks, "")) for panel in panels]
-    names = [f"{value} words" if options.blocks == "length" else value for value in values]
+    names = [f"{value} words" if options.blocks == "length" else artifact.called(value) for value in values]
     blocks: list[Block] = []
     for name, selection in product(dict.fromkeys(names), selections):
         own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
@@ -64,8 +78,14 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
     options = artifact.options
     single = frame[frame["average"] == ""]
     notes = [*conditions(artifact, records_of(single)), INTERVALS]
+    if any(metric.startswith("tpr") for metric in artifact.metrics):
+        notes.append(OF_THIS_SIZE)
     if frame["bold"].any():
-        notes.append("Bold is the highest method of a column; rows without a model are not in contest.")
+        second = ", the runner-up is underlined" * options.runner_up
+        notes.append(
+            f"Bold is the highest method of a column{second}, if its interval is above chance; rows without a model "
+            "are not in contest."
+        )
     if frame["star"].any():
         notes.append(
             f"* above {method_label(artifact.baseline)} by the paired stratified bootstrap on held-out "
@@ -104,8 +124,8 @@ def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
 def setting_table(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a value of the parameter `options.x`, every other parameter at its default; a column a panel.
 
-    Bold is the best value of a column, chosen on the evaluated texts. The last rows are the artifact's methods without
-    the parameter.
+    Bold is the best value of a column, chosen on the evaluated texts, if its interval is above chance. The last rows
+    are the artifact's methods without the parameter.
     """
     parameter, panels = str(artifact.options.x), results.panels(artifact)
     records = []
@@ -120,13 +140,14 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
         "parameter_value", key=lambda values: pd.to_numeric(values, errors="coerce"), kind="stable"
     )
     varied = frame[frame["parameter"] != ""]
-    frame = frame.assign(bold=best(varied, ["panel", "method"]).reindex(frame.index, fill_value=False))
+    bold = best(varied, ["panel", "method"]) & beyond_chance(varied)
+    frame = frame.assign(bold=bold.reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
         *conditions(artifact, records_of(varied)),
-        f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, seen on the "
-        "evaluated texts themselves.",
+        f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, if its "
+        "interval is above chance; it is seen on the evaluated texts themselves.",
     ]
     return table_of(artifact, blocks, notes, frame)
 

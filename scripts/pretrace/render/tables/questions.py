@@ -45,6 +45,8 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
         *conditions(artifact, records, METRICS),
         f"{INTERVALS} Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
         "show how much the options give away without a model.",
+        *[f"Average: mean over the {average.replace('panel', 'column')}s, without an interval."]
+        * bool(averages),
         *without_controls(frame["method"]),
         *results.cautions(panels),
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
-from pretrace.render.names import MARK_NOTES, MARK_SIGNS, marked_label, metric_label
+from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import csv_text, records_of
@@ -27,7 +27,7 @@ class Cell:
     """A number with its interval, or words; neither is a dash.
 
     `signs`: letters of notes (marks). `star`: significantly better than the baseline. `sd`: a standard deviation, in
-    place of an interval.
+    place of an interval. `underlined`: second to a bold one.
     """
 
     value: float | None = None
@@ -39,6 +39,7 @@ class Cell:
     signs: tuple[str, ...] = ()
     signed: bool = False
     sd: float | None = None
+    underlined: bool = False
 
     @property
     def number(self) -> str:
@@ -61,14 +62,15 @@ class Cell:
 
 
 def cell_of(record: Record) -> Cell:
-    """Return a row of metrics as a cell with its `bold`, `star` and the signs of its marks; a gap is signed."""
+    """Return a row of metrics as a cell with its `bold`, `star`, `runner_up` and its marks' signs; a gap is signed."""
     value, low, high, sd = (number(record.get(key)) for key in ("value", "low", "high", "sd"))
     bold, star = (bool(record.get(key, False)) for key in ("bold", "star"))
     if record.get("metric") == "p_value":
         return p_cell(value, star=star)
     marks = filter(None, (record.get("marks") or "").split(";"))
     signs = tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks))
-    return Cell(value, low, high, None, bold, star, signs, signed=record.get("metric") == "gap", sd=sd)
+    signed, underlined = record.get("metric") == "gap", bool(record.get("runner_up", False))
+    return Cell(value, low, high, None, bold, star, signs, signed, sd, underlined)
 
 
 def p_cell(p: float | None, *, bold: bool = False, star: bool = False) -> Cell:
@@ -176,6 +178,17 @@ def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
 
 
+def beyond_chance(frame: pd.DataFrame) -> "pd.Series[bool]":
+    """Tell which values have an interval above chance; also those without an interval or a level of chance."""
+    level = frame["metric"].map(chance_level).astype(float)
+    return ~frame["low"].astype(float).le(level)
+
+
+def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
+    """Mark the highest value below those that `best` marks, in the same way."""
+    return best(frame.assign(control=frame["control"].astype(bool) | best(frame, by)), by)
+
+
 @dataclass(frozen=True)
 class Table:
     """`frame` is what the CSV holds, every number once; `reading` what follows from it; `boxes` come first."""
@@ -225,17 +238,21 @@ def _signs_raised(block: Block) -> Block:
 
 @dataclass(frozen=True)
 class Markup:
-    """How a format escapes text and writes bold numbers, controls' labels, intervals, and labels with a detail."""
+    """How a format escapes text, and writes bold and underlined numbers, controls' labels, intervals, and labels with a
+    detail."""
 
     escape: Callable[[str], str]
     bold: str
+    underlined: str
     control: str
     rest: str
     detail: str = "{0}"
 
     def cell(self, cell: Cell) -> str:
         number, rest = self.escape(cell.number), self.escape(cell.rest)
-        return (self.bold.format(number) if cell.bold else number) + (self.rest.format(rest) if rest else "")
+        if cell.bold or cell.underlined:
+            number = (self.bold if cell.bold else self.underlined).format(number)
+        return number + (self.rest.format(rest) if rest else "")
 
     def label(self, row: Row) -> str:
         label = self.escape(row.label)
@@ -266,7 +283,13 @@ def levelled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
 
 
 _SPECIAL = re.compile(r"([\\`*_\[\]<>|&#~$])")
-MARKDOWN = Markup(lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)), "**{}**", "_{}_", "{}")
+MARKDOWN = Markup(
+    lambda text: _SPECIAL.sub(r"\\\1", _one_line(text)),
+    "**{}**",
+    "<ins>{}</ins>",  # GitHub shows no <u>
+    "_{}_",
+    "{}",
+)
 
 
 def markdown(table: Table) -> str:
@@ -311,7 +334,11 @@ _LATEX = str.maketrans({
     "·": r"\ensuremath{\cdot}", "±": r"\ensuremath{\pm}", "\N{GREEK SMALL LETTER GAMMA}": r"\ensuremath{\gamma}",
 })  # fmt: skip
 LATEX = Markup(
-    lambda text: _one_line(text).translate(_LATEX), r"\textbf{{{}}}", r"\textit{{{}}}", r"{{\scriptsize {}}}"
+    lambda text: _one_line(text).translate(_LATEX),
+    r"\textbf{{{}}}",
+    r"\underline{{{}}}",
+    r"\textit{{{}}}",
+    r"{{\scriptsize {}}}",
 )
 
 
@@ -343,6 +370,7 @@ def latex(table: Table) -> str:
 HTML = Markup(
     html.escape,
     "<b>{}</b>",
+    "<u>{}</u>",
     "<i>{}</i>",
     '<span class="rest">{}</span>',
     '<details class="passage"><summary>{}</summary><p>{}</p></details>',

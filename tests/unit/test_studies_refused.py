@@ -1,0 +1,326 @@
+"""A study file is checked before any job: every message says what is wrong, where, and what would be right.
+
+Each row is a study file and what is said of it; ` ... ` stands for other words.
+"""
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+from made_up_studies import CONFIG, ROOT, checkpoint, load_written
+from made_up_studies import study as study_of
+
+from pretrace.runtime.errors import InputError
+from pretrace.studies import Plan, load_study
+from pretrace.studies.user_files import CHECKED, check_user_files
+
+AT = {"model": "smollm2-135m", "benchmark": "sotu"}
+FREE = {
+    "base_url": "http://h/v1",
+    "model": "m",
+    "endpoint": "completions",
+    "price": {"input": 0, "output": 0},
+}
+MODELS = {
+    "far": {"source": "openai", "api": FREE},
+    "chatgpt": {"source": "answers", "path": "answers.csv"},
+}
+LOCAL = {"source": "local", "path": "texts.jsonl"}
+BENCHMARKS = {
+    "texts": LOCAL,
+    "short": LOCAL | {"prefix": {"pool": 7}},
+    "asking": LOCAL | {"question": "book"},
+    "brings": LOCAL | {"question": "book", "views": {"paraphrase": "texts.jsonl", "neighbours-3": "texts.jsonl"}},
+    "books": {"source": "answers"},
+    "others": {"source": "answers"},
+}  # fmt: skip
+DELTAS = {"A": 0.1, "B": -0.1, "C": 0.0, "D": 0.0}
+SHADOWED = {"model": "pico-en-small-null", "benchmark": "sotu_split", "start_token": "<|endoftext|>",
+            "methods": ["loss", "rmia"], "shadows": ["pico-en-small"]}  # fmt: skip
+FURTHER = {"from": "smollm2-135m", "benchmark": "sotu_split", "learning_rate": 0.0001, "epochs": 1, "window": 512,
+           "seed": 0}  # fmt: skip
+BOMB = "study: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 10)}]\n" for before, name in pairwise("abcdefgh")
+)
+
+
+def study(**keys):
+    """A study of one run, beside models and benchmarks of its own."""
+    own = {"models": MODELS, "benchmarks": BENCHMARKS}
+    return study_of(**keys | {kind: own[kind] | (keys.get(kind) or {}) for kind in own})
+
+
+def run(*others, **keys):
+    """A study of a run with these keys, and of others."""
+    return study(runs=[AT | keys, *(AT | keys | other for other in others)])
+
+
+def text(**keys):
+    return run(benchmark="texts", **keys)
+
+
+def answers(*others, **keys):
+    """A study of answers that were collected elsewhere."""
+    return run(*others, **{"model": "chatgpt", "benchmark": "books"} | keys)
+
+
+def shadowed(**keys):
+    return run(**SHADOWED | keys)
+
+
+def model(**keys):
+    return study(models={"m": keys})
+
+
+def local(path, **keys):
+    return study(benchmarks={"b": {"source": "local", "path": path} | keys})
+
+
+def further(**keys):
+    """A study with a model that is trained further."""
+    return study(models={"m": {"source": "trained", "training": FURTHER | keys}})
+
+
+def shown(slug="results_auc", **keys):
+    """A study with an artifact that has these keys."""
+    return study(artifacts={slug: {"panels": [AT]} | keys})
+
+
+def panel(*written, **keys):
+    """A study with a table of one panel; its run has the id `own`."""
+    return study(runs=[AT | {"id": "own"}], artifacts={"results_auc": [*written] or [AT | keys]})
+
+
+def registered(slug):
+    return load_study(CONFIG | {"study": "embedded"}, ROOT / "config").models.entries[slug].written()
+
+
+REFUSED = [
+    # keys and names
+    (study(artefacts=[]), "my_study.yaml ... unknown key 'artefacts' ... did you mean 'artifacts'"),
+    (run(lenghts=[64]), "unknown key 'runs.0.lenghts' ... did you mean 'lengths'"),
+    (run(**{"x" * 900: 1}), f"unknown key 'runs.0.{'x' * 60}... (900 characters)'"),
+    (run(model="smollm2-153m"), "runs.0.model ... did you mean 'smollm2-135m'"),
+    (run(model="x" * 9000), "runs.0.model: unknown model ... characters"),
+    (run(benchmark="soto"), "runs.0.benchmark ... did you mean 'sotu'"),
+    (run(corpus="docstring"), "runs.0.corpora ... did you mean 'docstrings'"),
+    (run(views=["orignal"]), "runs.0.views ... did you mean 'original'"),
+    (run(inputs={"shadow": ["x"]}), "runs.0.inputs ... did you mean 'shadows'"),
+    (run(inputs={"reference": ["x"]}), "runs.0.inputs.reference ... references: [MODEL]"),
+    (run(lengths=[65]), "runs.0.lengths ... 65 ... [32]"),
+    (run(lengths="64"), "runs.0.lengths ... '64' ... a list is needed"),
+    (run(subsets=["nope"]), "runs.0.subsets: the entry of sotu has no subsets to choose from"),
+    (text(subsets=["nope"]), "texts have no subset 'nope'; ... ['a']"),
+    (text(lengths=[7]), "texts have no length 7; they have no lengths"),
+    (run(references=["smollm2-135m"]), "runs.0.references: smollm2-135m is the model of the"),
+    (run(references=["far"]), "far gives no log-probabilities of a text's tokens"),
+    (run(paraphraser="paraphrase_by_nobody"), "unknown model 'nobody'"),
+    (run(calibrate_on="sotu_temporal", methods=["loss"]), "calibrate_on: no run has smollm2-135m read sotu_temporal"),
+    (study(runs=[]), "runs: [] is not valid: it has 0 entries and needs at least 1"),
+    (study(study="my study"), "study ... my study ... right form"),
+    (study(study="passes"), "study ... reserved"),
+    (study(study="README.md"), "'README.md' is reserved"),
+    (study(study="smoke\n"), "ends with a line break"),
+    (study(study="x" * 300), "(302 characters) is not valid: it has more than 100 characters"),
+    (study(study="embedded"), "'embedded' is the study of ... embedded.yaml; choose another name"),
+    (study(title="x" * 1_000_000), "a text of 1,000,000 characters"),
+    (study(minutes=float("inf")), "minutes: inf is not valid: it must be a finite number"),
+    (study(first=["results_auk"]), "first: unknown artifact 'results_auk': ... results_auc"),
+    # YAML
+    ({"runs": [AT]}, "missing key 'study'"),
+    ("study: mine\nruns: [", "my_study.yaml, line ... not valid YAML"),
+    ("study: mine\nstudy: yours\n", "line 2 ... 'study' is given twice"),
+    ("", "nothing ... a mapping of keys is needed"),
+    (f"study: mine\nruns: {'[' * 3000}{']' * 3000}", "line 2: not valid YAML (nested more than 30 levels deep"),
+    (BOMB, "its aliases stand for more than 1,000,000 values"),
+    ("study: &a [*a]", "the alias *a comes before the end of its anchor"),
+    ("study: mine\nruns: [{null: 3}]", "runs.0: the key None is not text"),
+    (study(models={None: {}}), "models: the key None is not text"),
+    (study(models={"m": None}), "models: m: nothing where a mapping is needed"),
+    # methods
+    (run(methods=["min-k"]), "runs.0.methods.0: unknown method 'min-k' ... min_k"),
+    (run(methods=["MIN_K"]), "unknown method 'MIN_K': did you mean 'min_k'"),
+    (run(methods=[{5: 1}]), "runs.0.methods.0: the key 5 is not text; write a name"),
+    (run(methods=[{"surp": {"epsilon": 1}}]), "methods.0 ... epsilon ... did you mean 'eps'"),
+    (run(methods=[{"surp": {"eps": "two"}}]), "methods.0 ... 'eps' ... a number"),
+    (run(methods=[{"surp": {None: 1}}]), "method 'surp' has no parameter ... valid: "),
+    (run(methods=[{"surp": {3: 1}}]), "method 'surp' has no parameter ... valid: "),
+    (run(methods=[{"gap_k": {"window": [1000000]}}]), "must be above 0 and at most 10000"),
+    (run(methods=[{"con_recall": {"gamma": [1e308]}}]), "above -100 and at most 100"),
+    (run(methods=["loss", "ref"]), "runs.0.methods: ref cannot ... add references: [MODEL] to the run"),
+    (run(methods=["dc_pdd"]), "dc_pdd cannot be computed: ... add corpora: [CORPUS] to the run"),
+    (run(methods=["neighbor"]), "neighbor ... add neighbours: [word_swaps-25] to the run"),
+    (text(methods=["loss", "de_cop"]), "de_cop cannot be computed: texts asks no questions. ... key question"),
+    (run(methods=["lowercase"], benchmark="peoples_daily"), "'zh' has no lower case. Leave lowercase out"),
+    # shots
+    (run(benchmark="sotu_shots", methods=[{"recall": {"shots": 9}}]),
+     "9 shots are asked for, and prefix.pool of sotu_shots is 7"),
+    (run(benchmark="short", methods=[{"con_recall": {"access": "zero"}}]),
+     "runs.0.methods: access: zero ... give short lengths"),
+    (run(benchmark="sotu_split", methods=["recall"], draws=[0, 5]),
+     "runs.0.draws: draw 5 ... sotu_split has draws 0 to 4"),
+    (run({"inner_start": True, "lengths": [64]}, methods=["recall"], benchmark="sotu_split", lengths=[32, 64]),
+     "runs.1.inner_start: another run of smollm2-135m on sotu ... the same"),
+    # shadow models
+    (shadowed(shadows=["pico-en-medium"]), "runs.0.shadows: pico-en-medium has no shadow models; name ... (pico-en-"),
+    (shadowed(benchmark="sotu_split-s1"), "is trained on sotu_split, and this run is about sotu_split-s1"),
+    (shadowed(start_token="none"), "give the run start_token: <|endoftext|>"),
+    (shadowed(shadows=["pico-en-smal"]), "unknown model 'pico-en-smal'"),
+    (model(**registered("pico-en-small-null") | {"shadows": 2}), "training.members"),
+    (model(**registered("smollm2-135m") | {"shadows": 2}), "source"),
+    # models
+    (study(models={"..": {"source": "local", "path": "x"}}), "models ... '..'"),
+    (study(models={"smollm2-135m": {"source": "local", "path": "."}}), "already in ... another slug"),
+    (model(source="local"), "models ... m ... missing key 'path'"),
+    (model(source="local", path=".", api={}), "unknown key 'm.api' ... of source 'openai' ... this source is 'local'"),
+    (model(source="local", path="gone"), "models.m.path ... gone ... does not exist"),
+    (model(source="local", path="."), "models.m.path: ... has no config.json"),
+    (model(source="local", path=""), "m.path: '' is not valid: it is empty"),
+    (model(source="local", path="texts.jsonl"), "models.m.path: ... has no config.json"),
+    (model(source="local", path="tiny", dtype="float23"), "dtype ... did you mean 'float32'"),
+    (model(source="answers", path="."), "models.m.path: ... is a folder; give a file"),
+    (model(source="hubb", path="."), "m.source ... 'hubb' is not valid ... did you mean 'hub'"),
+    (model(source="openai", api=FREE | {"top40": "next_token"}), "models: m: api.top40 needs the key 'tokenizer'"),
+    (further(**{"from": "smollm"}), "models.m.training.from: unknown model 'smollm': did you mean 'smollm2-135m'"),
+    (further(**{"from": "davinci-002"}), "models.m.training.from: davinci-002 has no weights of its own"),
+    (further(**{"from": "m"}), "models.m.training.from: m has no weights of its own"),
+    (further(width=32), "models.m.training.width: a model that is trained further"),
+    (further(members=False), "models.m.training.members: ... remove this key"),
+    # benchmarks and corpora
+    (study(benchmarks={"b": {"source": "dataset"}}), "b: missing key 'hub' or 'path', which source dataset needs"),
+    (local("gone"), "benchmarks.b.path ... does not exist"),
+    (local(""), "b.path: '' is not valid"),
+    (local("tiny"), "benchmarks.b.path: ... tiny is a folder; give a file"),
+    (local("{x}.jsonl"), "has braces, which Snakemake takes"),
+    (local("x" * 300), "b.path: ... characters) does not exist"),
+    (local("x\0"), "b.path: ... does not exist"),
+    (local("texts.jsonl", source="dataset"), "path: ... texts.jsonl is a file; give a folder"),
+    (local("texts.jsonl", views={"paraphrase": "tiny"}), "views.paraphrase: ... give a file"),
+    (local("texts.jsonl", language="zz"), "b.language: 'zz' is not a language of ISO 639-1"),
+    (study(corpora={"c": {"source": "local", "path": "tiny"}}), "corpora.c.path: ... tiny is a folder; give a file"),
+    (study(corpora={"c": {"source": "local", "path": ""}}), "c.path: '' is not valid"),
+    # questions
+    (run(benchmark="books"), "runs.0.model: books holds no texts"),
+    (answers(benchmark="sotu"), "runs.0.benchmark: chatgpt has answers ... sotu asks none"),
+    (answers(benchmark="sotu_questions", methods=["loss", "de_cop"]), "loss cannot ... gives no log-probabilities"),
+    (answers(methods=["decop"]), "methods.0: unknown method 'decop': did you mean 'de_cop'"),
+    (answers(methods=[{"completion": {"tokens": 32}}]), "completion has no parameter 'tokens': ... k"),
+    (answers(methods=[{"completion": {"k": [0]}}]), "parameter 'k' of method 'completion': 0 is out of range"),
+    (answers(calibration={"A": 0.1}), "calibration: missing key 'B', 'C', 'D'"),
+    (answers(calibration=DELTAS | {"E": 0}), "unknown key 'runs.0.calibration.E'"),
+    (answers(calibrate_on="other"), "unknown benchmark 'other': did you mean 'others'"),
+    (answers(calibrate_on="others"), "no run asks chatgpt de_cop's questions on others"),
+    (answers({"calibration": DELTAS | {"A": 0.2}}, calibration=DELTAS),
+     "runs.1.calibration: another run of chatgpt on books gives a different one"),
+    (run(benchmark="sotu_questions", calibration=DELTAS, paraphraser="substitution_by_smollm2-135m-20"),
+     "runs.0.calibration: smollm2-135m answers itself ... Take calibration out ... cross-fitted ... source: answers"),
+    (run(benchmark="asking"), "runs.0.paraphraser: paraphrase: asking has no such view; give a file"),
+    (run(benchmark="brings", neighbours=["neighbours-4"]), "neighbours: neighbours-4: brings has no such view"),
+    # extraction
+    (run({"extraction": {"suffix": 30}}, extraction={}), "runs.1.extraction: another run ... gives a different one"),
+    (run({"start_token": "none"}, extraction={}), "another start_token; give the same"),
+    (run(extraction={}, calibrate_on="sotu_segments"),
+     "calibrate_on: no run has smollm2-135m read sotu_segments with the same extraction; add one"),
+    (run(extraction={"prefix": 50, "context": 20}), "runs.0.extraction: give prefix or context"),
+    (run(extraction={}, model="far"), "extraction: far does not run here, and extraction needs the 40 most"),
+    # artifacts
+    (study(artifacts=[]), "artifacts is empty ... as artifacts: [results_auc]"),
+    (study(artifacts=["dc_pdd_tabel2"]), "dc_pdd_tabel2 ... dc_pdd_table"),
+    (shown(options={"metrcs": ["auc"]}), "metrcs ... did you mean 'metrics'"),
+    (shown(options={"metrics": ["acu"]}), "unknown metric 'acu' ... did you mean 'auc'"),
+    (shown(options={"average": "subsets"}), "option average ... did you mean 'subset'"),
+    (shown(options={"blocks": 3}), "option blocks '3' ... valid: length, model"),
+    (shown(options={"unit": "documents"}), "option unit ... did you mean 'document'"),
+    (shown("surp_figure4", options={"x": "epss"}), "options.x ... 'epss' ... did you mean 'eps'"),
+    (shown("surp_figure4", options={"method": "surpp"}), "options.method ... did you mean 'surp'"),
+    (shown("con_recall_figure6", options={"x": "gama"}), "options.x ... did you mean 'gamma'"),
+    (shown("dc_pdd_table5", options={"x": "epsilon"}), "options.x ... 'epsilon'"),
+    (shown(methods=["los"]), "results_auc: methods: ... 'los' ... did you mean 'loss'"),
+    (shown(methods=["surp;eps=2"]), "no variant 'eps=2' ... did you mean 'empty'"),
+    (shown(methods=["loss;form=perplexed"]), "'perplexed' ... perplexity"),
+    (shown(methods=["de_cop;calibrated=held"]), "de_cop ... calibration"),
+    (shown("dc_pdd_table1", panels=[AT | {"model": "smollm2"}]),
+     "dc_pdd_table1.panels.0.model: unknown model ... 'smollm2-135m'"),
+    (shown("blind_audit", panels=[AT | {"benchmark": "sotu_temporal"}]), "artifacts.blind_audit.panels.0: no run has"),
+    (panel(references=["nope"]), "panels.0.references: unknown reference 'nope'"),
+    (panel(length=65), "panels.0.length: no run of smollm2-135m on sotu has 65: valid: 32"),
+    (panel(subset="nope"), "panels.0.subset: no run of smollm2-135m on sotu has 'nope'"),
+    (panel(start_token="<s>"), "panels.0.start_token: no run ... has '<s>': valid: tokenizer"),
+    (panel("onw"), "results_auc.0.run: no run has the id 'onw': did you mean 'own'"),
+    (panel({"run": "own", "model": "smollm2"}), "results_auc.0.model: own has no run of 'smollm2': did you mean"),
+    (panel({"length": 64}), "results_auc.0: missing key 'model' and 'benchmark' or 'run'"),
+    (study(runs=[AT | {"corpus": "docstrings"}], artifacts={"results_auc": [AT | {"references": ["docstring"]}]}),
+     "did you mean 'docstrings'"),
+    (study(runs=[AT | {"benchmark": "texts"}], artifacts={"results_auc": [AT | {"benchmark": "texts", "subset": "b"}]}),
+     "no subset 'b'"),
+]  # fmt: skip
+
+
+ACCEPTED = [
+    run(benchmark="sotu_split", methods=["recall"], draws=[0, 4]),
+    run(benchmark="sotu_split", methods=["loss"], draws=[0, 5]),
+    run({"inner_start": True, "lengths": [128]}, methods=["recall"], benchmark="sotu_split", lengths=[32, 64]),
+    run({"inner_start": True, "views": ["delete-10"]}, methods=["recall"], benchmark="sotu_split"),
+    run({"inner_start": True, "start_token": "none"}, methods=["recall"], benchmark="sotu_split"),
+    shadowed(),
+    further(),
+    run(benchmark="asking", methods=["loss", "completion"]),
+    run(benchmark="asking", paraphraser="paraphrase_by_smollm2-135m"),
+    run(benchmark="brings"),
+    run(benchmark="brings", neighbours=["neighbours-3"]),
+    shown(methods=["ref;form=ratio", "con_recall;access=zero", "de_cop;calibration=held"]),
+    shown("dc_pdd_figure3", options={"x": "model"}),
+]  # fmt: skip
+"""Beside those that are refused."""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder with the files that the studies name."""
+    monkeypatch.delenv(CHECKED, raising=False)
+    rows = [{"text": f"a text {label}", "label": label, "subset": "a"} for label in (0, 1)]
+    for name in ("texts.jsonl", "{x}.jsonl"):
+        (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    (tmp_path / "answers.csv").write_text("document,label\n")
+    checkpoint(tmp_path / "tiny")
+    return tmp_path
+
+
+@pytest.mark.parametrize("given", ACCEPTED)
+def test_what_is_near_to_a_mistake_and_right_is_planned(folder, given):
+    assert load_written(folder, given).artifacts
+
+
+@pytest.mark.parametrize(("given", "told"), REFUSED, ids=[f"{told[:60]}" for _, told in REFUSED])
+def test_a_mistake_is_named_with_its_place_and_remedy_on_one_screen(folder, given, told):
+    with pytest.raises(InputError) as error:
+        check_user_files(Plan(load_written(folder, given)))
+    said = str(error.value)
+    assert re.search(".*".join(map(re.escape, told.split(" ... "))), said, re.DOTALL), said
+    assert len(said) < 3000
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"threads": 0}, "threads"),
+        ({"threads": 100_000}, "threads: 100000 is not valid: it must be at most 1024"),
+        ({"device": "gpu"}, "device"),
+        ({"resample": 5}, "resample"),
+        ({"study": "embeded"}, "did you mean 'embedded'"),
+        ({"only": ["surp_tabel1"]}, "did you mean 'surp_table1'"),
+        ({"study": "paper", "only": ["surp_table1"], "papers": ["dc_pdd"]}, "no artifact"),
+        ({"papers": ["surpp"]}, "papers"),
+        ({"study": "frontier", "max_parameters": 1e3},
+         "max_parameters=1e+03 is below every model of ... frontier.yaml; the smallest, pythia-410m, has 4.1e+08"),
+        ({"study": "paper", "max_parameters": 1e7},
+         "max_parameters=1e+07 is below every model of ... paper.yaml; the smallest, ... parameters."),
+        ({"trust_remote_code": "true"}, "trust_remote_code ... On the command line, write True."),
+        ({"trust_remote_code": "false"}, "trust_remote_code ... On the command line, write False."),
+    ],
+)  # fmt: skip
+def test_a_wrong_setting_is_explained(given, told):
+    with pytest.raises(InputError) as error:
+        load_study(CONFIG | given, ROOT / "config")
+    assert re.search(".*".join(map(re.escape, told.split(" ... "))), str(error.value), re.DOTALL)
