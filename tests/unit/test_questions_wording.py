@@ -129,11 +129,8 @@ def test_the_papers_prompt_is_sent_as_printed():
     smallest, printed = (
         wording.choice(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
     )
-    assert (
-        smallest.system
-        == printed.system
-        == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
-    )
+    assert smallest.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>.'"
+    assert printed.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
     assert (smallest.written, printed.written) == (2, 0)
     assert 'from the "T" book by A?' in smallest.user
     assert 'from the "T" by A?' in printed.user
