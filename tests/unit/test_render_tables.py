@@ -163,11 +163,11 @@ def test_the_runner_up_is_underlined_where_an_artifact_asks_for_it(results: Resu
     assert not any("runner-up" in note for note in plain.notes)
 
 
-def test_statistics_can_show_the_share_of_each_class(results: Results, tmp_path: Path):
+def test_statistics_show_the_share_of_each_class(results: Results, tmp_path: Path):
     path = tmp_path / "benchmark.parquet"
     write_parquet(path, read_parquet(results.benchmarks[made_up.BENCHMARK])[40:])
     fewer = replace(results, benchmarks={made_up.BENCHMARK: path})
-    shown = table(fewer, "benchmark_statistics", options={"ratios": True})
+    shown = table(fewer, "benchmark_statistics")
     (block,) = shown.blocks
     columns = [lines[-1] for lines in block.columns]
     assert columns[2:5] == ["Texts", "Non-members", "Members"]

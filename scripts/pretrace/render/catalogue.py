@@ -42,7 +42,6 @@ class Options(BaseModel):
     method: str = ""
     metrics: list[str] = []
     published_test: bool = False
-    ratios: bool = False
     runner_up: bool = False
     settings: dict[str, str] = {}
     x: str | list[str] = ""
@@ -116,7 +115,7 @@ register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.null_audit", "metrics", "tests")
 register("tables.corpus.corpus_test", "corpus", "corpus_size", "codec")
 register("tables.extraction.extraction", "extraction", "benchmarks")
-register("tables.material.benchmark_statistics", "benchmarks", options="ratios")
+register("tables.material.benchmark_statistics", "benchmarks")
 register("tables.material.document_times", "passes", "times", "benchmarks")
 register("tables.material.pass_costs", "passes")
 register(

@@ -20,10 +20,7 @@ LANGUAGES = {"en": "English", "zh": "Chinese"}
 
 
 def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
-    """Lay out a row a benchmark, subset and length: its texts and documents by class.
-
-    With `options.ratios` the texts of both classes together, and the share of each.
-    """
+    """Lay out a row a benchmark, subset and length: its texts, the share of each class, and its documents by class."""
     keys = ("benchmark", "subset", "length")
     panels = {tuple(getattr(panel, key) for key in keys): panel for panel in results.panels(artifact)}
     records = []
@@ -32,10 +29,8 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
         counts = class_counts(results.every_text(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
-        ratio = (
-            {"member_ratio": counts["n_members"] / labelled} if artifact.options.ratios and labelled else {}
-        )
-        records.append(dict(zip(keys, place, strict=True)) | about | counts | ratio)
+        ratio = counts["n_members"] / labelled if labelled else None
+        records.append(dict(zip(keys, place, strict=True)) | about | counts | {"member_ratio": ratio})
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
         (
@@ -53,13 +48,10 @@ def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, C
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
     yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
-    if "member_ratio" in record:
-        yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
-        yield "Non-members", Cell(words=f"{100 * (1 - record['member_ratio']):.1f} %")
-        yield "Members", Cell(words=f"{100 * record['member_ratio']:.1f} %")
-    else:
-        yield "Members", Cell(words=f"{record['n_members']:,}")
-        yield "Non-members", Cell(words=f"{record['n_nonmembers']:,}")
+    yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
+    ratio = record["member_ratio"]
+    yield "Non-members", Cell() if ratio is None else Cell(words=f"{100 * (1 - ratio):.1f} %")
+    yield "Members", Cell() if ratio is None else Cell(words=f"{100 * ratio:.1f} %")
     if unlabelled:
         yield "Unlabelled", Cell(words=f"{record['n_unlabelled']:,}" if record["n_unlabelled"] else DASH)
     yield "Documents", Cell(words=f"{documents[0]} + {documents[1]}") if sum(documents) else Cell()
