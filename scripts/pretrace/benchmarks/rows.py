@@ -22,7 +22,7 @@ from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
 
-_FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
+FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
 
 
 def rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -36,10 +36,10 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except OSError as error:  # a name of 300 letters
-        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {_FORMATS}.") from error
+        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {FORMATS}.") from error
     if not is_file:
         raise InputError(
-            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {_FORMATS}."
+            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {FORMATS}."
         )
     name = path.name.lower()
     if name.endswith((".jsonl", ".jsonl.gz")):
@@ -50,7 +50,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         return _parquet_rows(path)
     if name.endswith(".txt"):
         return iter([(str(path), {"id": path.stem, "text": "".join(lines(path)), "label": None})])
-    raise InputError(f"{path}: the file name must end in {_FORMATS}.")
+    raise InputError(f"{path}: the file name must end in {FORMATS}.")
 
 
 def lines(path: Path) -> Iterator[str]:
