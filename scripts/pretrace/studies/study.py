@@ -215,8 +215,14 @@ def study_path(name: str, folder: Path) -> Path:
     if name in registered:
         return registered[name]
     if not _kind_of(name):
+        if name.endswith((".yaml", ".yml")):
+            where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
+            raise InputError(
+                f"config: study: {shortened(name)} does not exist{where}; give the path of a study file."
+            )
+        hint = nearest(name, registered).rstrip("?")
         raise InputError(
-            f"study '{shortened(name)}' is neither a file nor one of config/studies/: {nearest(name, registered)} "
+            f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
     return Path(name)
