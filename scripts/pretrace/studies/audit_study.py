@@ -78,6 +78,11 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
     """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
+        if registered[named]["source"] in ("openai", "answers"):
+            raise InputError(
+                f"config: model: {named} does not run here and gives no probabilities of whole texts. Name another "
+                "model, or ask it questions: docs/audit.md, 'A model behind a chat API'."
+            )
         return named, {}
     slug = _slug(slug_of(named))
     slug = f"{slug}-given" if slug in registered else slug

@@ -121,6 +121,11 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     Raises:
         InputError: a file, key, slug, type or path is wrong; nothing has run yet.
     """
+    if own := {"runs", "artifacts"} & config.keys():
+        raise InputError(
+            f"config: the key '{min(own)}' belongs into a study file; name that file by --config study=FILE, not by "
+            "--configfile."
+        )
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
     file = parse(filled_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
