@@ -76,7 +76,7 @@ AUDIT_ERRORS = {
     "no known text": (
         SUSPECTS,
         r"t\.jsonl: the audit has no known non-members: it has 0 texts with label 1, 0 with label 0 and 12 with label "
-        r"null\. Add texts of the same kind .* label 0, or .* calibrate_on",
+        r"null\. Add texts of the same kind .* label 0 or in a second file \(known=FILE\), or .* calibrate_on",
     ),
     "the same text twice, folded": (
         [{**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")}, *SUSPECTS, *KNOWN],

@@ -90,7 +90,10 @@ MISTAKES = {
         ),
         ('{"input": "a", "text": "b", "label": 1}', r"t\.jsonl:1: one column must be 'input' or 'text'"),
         (GOOD + '{"input": " \\n", "label": 1}', r"t\.jsonl:2: input is empty; fill it, or drop the row"),
-        ('{"text": null, "label": 1}', r"t\.jsonl:1: text is None; it must be a text with at least one word"),
+        ('{"text": null, "label": 1}', r"t\.jsonl:1: text is empty; fill it, or drop the row"),
+        ('{"Text": "a", "label": 1}', r"t\.jsonl:1: the column 'Text' would be ignored; name it 'text'"),
+        ('{"text": "a", " label": 1}', r"t\.jsonl:1: the column ' label' would be ignored; name it 'label'"),
+        (GOOD + '{"text": "a", "documents": 1}', r"t\.jsonl:2: the column 'documents' .* name it 'document'"),
         ('{"text": ["a"], "label": 1}', r"t\.jsonl:1: text is \['a'\]; it must be a text"),
         ('{"text": "a", "text": "b", "label": 1}', r"t\.jsonl:1: .*key 'text' is given twice"),
         (
@@ -123,7 +126,12 @@ MISTAKES = {
     ],
     "t.csv": [
         ('text,label\n"two\nlines",1\nb,x\n', r"t\.csv:4: label is 'x'; .*in CSV: empty"),
-        ("text,label\na,1\n,0\n", r"t\.csv:3: text is None; it must be a text"),
+        ("text,label\na,1\n,0\n", r"t\.csv:3: text is empty; fill it"),
+        ("text,label\ra,1\r", r"t\.csv:1: a line ends in a carriage return alone; save it with line ends"),
+        (
+            "text,label\n".encode("utf-16"),
+            r"t\.csv:1: the file is UTF-16 .*save the file as UTF-8 \(in Excel",
+        ),
         ("text,label\na,1,2\n", r"t\.csv:2: 3 cells where the header has 2"),
         ("text,label\na\n", r"t\.csv:2: 1 cells where the header has 2"),
         ('text,label\n"a,1\n', r"t\.csv:2: this is not valid CSV"),
@@ -159,6 +167,11 @@ def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=said):
         check(path, metrics=False)
+
+
+def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
+    (path := tmp_path / "t.csv").write_text("text,label\r\na b,1\r\n,\r\nc d,0\r\n,\r\n\r\n")
+    assert [text.text for text in texts(path)] == ["a b", "c d"]
 
 
 def test_a_csv_cell_may_be_long(tmp_path):

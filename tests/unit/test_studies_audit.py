@@ -60,8 +60,11 @@ def test_a_second_file_holds_the_known_texts(texts):
     [
         ({"model": "smollm2-135m"}, "the study audit needs texts=...: snakemake --cores all"),
         ({"texts": "my texts.jsonl"}, "the study audit needs model=..."),
-        ({"texts": "none.jsonl", "model": "smollm2-135m"}, "texts: none.jsonl is not a file"),
-        ({"texts": "my texts.jsonl", "known": "no", "model": "smollm2-135m"}, "known: no is not a file"),
+        ({"texts": "none.jsonl", "model": "smollm2-135m"}, "texts: none.jsonl does not exist in /"),
+        ({"texts": "my texts.jsonl", "known": "no", "model": "smollm2-135m"}, "known: no does not exist"),
+        ({"texts": "my texts.jsonl", "model": "chatgpt-released"}, "does not run here"),
+        ({"texts": "my texts.jsonl", "model": "."}, "model: . has no config.json"),
+        ({"texts": "my texts.jsonl", "model": "https://huggingface.co/a/b"}, "write model=a/b"),
         ({"texts": "my texts.jsonl", "model": "smollm2-135"}, "did you mean 'smollm2-135m'"),
         ({"study": "embedded", "texts": "my texts.jsonl"}, "texts belongs to the study audit"),
     ],

@@ -101,8 +101,8 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
     if not nonmembers.rows:
         raise InputError(
             f"{known}: the audit has no known non-members: {_labels(rows)}. Add texts of the same kind that the model "
-            "cannot have read, with label 0, or name a benchmark that has such texts under the run's key calibrate_on "
-            "(docs/audit.md)."
+            "cannot have read, with label 0 or in a second file (known=FILE), or name a benchmark that has such texts "
+            "under the run's key calibrate_on (docs/audit.md)."
         )
     shared = _shared(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)

@@ -1,6 +1,7 @@
 """The rows of a JSONL, CSV or Parquet file, or the one text of a text file, each with the place it came from; and what
 their columns must be."""
 
+import codecs
 import csv
 import gzip
 import json
@@ -21,24 +22,24 @@ from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
 
-_FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
+FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
 
 
 def rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each row as (where, row): `where` is `file:line`, or `file, row n` for Parquet; it starts error messages.
 
-    A text file (.txt) is one row without a label, whose id is the file's name. A byte-order mark and blank lines are
-    skipped. In CSV, where every cell is a string, an empty cell is None. Raises `InputError` on a missing file, another
-    format, or a line that cannot be read.
+    A text file (.txt) is one row without a label, whose id is the file's name. A byte-order mark, blank lines and, in
+    CSV, rows of empty cells are skipped. In CSV every cell is a string, and an empty cell is None. Raises `InputError`
+    on a missing file, another format, or a line that cannot be read.
     """
     path = Path(path)
     try:
         is_file, is_folder = path.is_file(), path.is_dir()
     except OSError as error:  # a name of 300 letters
-        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {_FORMATS}.") from error
+        raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {FORMATS}.") from error
     if not is_file:
         raise InputError(
-            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {_FORMATS}."
+            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {FORMATS}."
         )
     name = path.name.lower()
     if name.endswith((".jsonl", ".jsonl.gz")):
@@ -49,7 +50,7 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         return _parquet_rows(path)
     if name.endswith(".txt"):
         return iter([(str(path), {"id": path.stem, "text": "".join(lines(path)), "label": None})])
-    raise InputError(f"{path}: the file name must end in {_FORMATS}.")
+    raise InputError(f"{path}: the file name must end in {FORMATS}.")
 
 
 def lines(path: Path) -> Iterator[str]:
@@ -60,9 +61,11 @@ def lines(path: Path) -> Iterator[str]:
             for number, line in enumerate(file, start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
+        is_utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        problem = "the file is UTF-16" if is_utf16 else "this line is not UTF-8"
+        how = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
         raise InputError(
-            f"{path}:{number}: this line is not UTF-8 ({error.reason} at byte {error.start}); "
-            f"save the file as UTF-8."
+            f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save the file as UTF-8{how}."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         advice = remedy(error, "Is it whole and, where its name ends in .gz, gzipped?")
@@ -79,6 +82,8 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
             row = json.loads(line, object_pairs_hook=_unique_keys)
         except RecursionError as error:
             raise InputError(f"{where}: values are nested too deep; write one flat object a line.") from error
+        except _TwiceError as error:
+            raise InputError(f"{where}: {error}") from error
         except ValueError as error:
             advice = _instead_of_jsonl(line, number)
             raise InputError(f"{where}: this line is not valid JSON ({error}); {advice}.") from error
@@ -89,11 +94,15 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
         yield where, row
 
 
+class _TwiceError(Exception):
+    """A key of a JSON object is given twice."""
+
+
 def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
     row = dict(pairs)
     if len(row) < len(pairs):
         key, _ = Counter(key for key, _ in pairs).most_common(1)[0]
-        raise ValueError(f"key {key!r} is given twice, and only one value can count")
+        raise _TwiceError(f"the key {key!r} is given twice in this line; keep one.")
     return row
 
 
@@ -127,20 +136,23 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
     try:
         for cells in reader:
             where, line = f"{path}:{line}", reader.line_num + 1
-            if not cells:
+            if not any(cells):  # a blank line, or the empty rows at the end of a spreadsheet
                 continue
             if not header:
                 header = _checked_header(where, cells)
                 continue
             if len(cells) != len(header):
                 raise InputError(
-                    f"{where}: {len(cells)} cells where the header has {len(header)}; quote the commas."
+                    f"{where}: {len(cells)} cells where the header has {len(header)}; put a text with commas in "
+                    'double quotes (").'
                 )
             yield where, {column: cell or None for column, cell in zip(header, cells, strict=True)}
     except csv.Error as error:
-        raise InputError(
-            f"{path}:{reader.line_num}: this is not valid CSV ({error}); save it again with quotes."
-        ) from error
+        if "new-line character" in str(error):  # the line ends that Excel calls Macintosh
+            problem = "a line ends in a carriage return alone; save it with line ends of Unix or Windows"
+        else:
+            problem = f"this is not valid CSV ({error}); save it again with quotes"
+        raise InputError(f"{path}:{reader.line_num or 1}: {problem}.") from error
 
 
 def _checked_header(where: str, cells: list[str]) -> list[str]:
@@ -241,6 +253,8 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     if column not in row:
         there = ", ".join(map(str, row)) or "none"
         raise InputError(f"{where}: there is no column '{column}'; found: {there}. Give {must_be}.")
+    if row[column] is None and not said:
+        said = "is empty; fill it, or drop the row"
     raise InputError(f"{where}: {column} {said or f'is {row[column]!r:.60}; it must be {must_be}'}.")
 
 

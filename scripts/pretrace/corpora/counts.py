@@ -29,7 +29,7 @@ def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | N
     with (
         open_parquet(documents) as file,
         Progress(
-            f"documents of {documents.stem}", total=file.metadata.num_rows, unit="documents"
+            f"counting tokens of shard {documents.stem}", total=file.metadata.num_rows, unit="documents"
         ) as progress,
     ):
         for group in range(file.num_row_groups):

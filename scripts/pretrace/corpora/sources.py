@@ -109,7 +109,7 @@ def write_documents(
     given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
 ) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(documents(given, sources, shard, shards), out, f"documents {shard + 1} of {shards}")
+    write_texts(documents(given, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:

@@ -131,13 +131,19 @@ def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
 
 def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
     """Return a warning for each model and benchmark (called as in `names`) whose passes truncated or skipped texts."""
-    return [
-        f"{Panel(model=row['model'], benchmark=row['benchmark'], names={**names}).name}: of {row['texts']} texts "
-        f"in all views, {row['truncated']} were longer than the context and truncated, {row['skipped']} had nothing "
-        "to score and were skipped."
-        for row in provenance.get("passes", ())
-        if row["truncated"] or row["skipped"]
-    ]
+    warnings = []
+    for row in provenance.get("passes", ()):
+        # an entry of the study's own is `study~slug` in the shared stages
+        model, benchmark = (row[kind].rpartition("~")[2] for kind in ("model", "benchmark"))
+        panel = Panel(model=model, benchmark=benchmark, names={**names}).name
+        truncated = f"{row['truncated']} were longer than the context and truncated"
+        skipped = f"{row['skipped']} had nothing to score and were skipped"
+        told = [
+            words for words, number in ((truncated, row["truncated"]), (skipped, row["skipped"])) if number
+        ]
+        if told:
+            warnings.append(f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}.")
+    return warnings
 
 
 def _section(artifact: Artifact, folder: Path) -> Section:

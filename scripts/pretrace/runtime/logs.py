@@ -95,6 +95,14 @@ def warnings_since(moment: float, folders: Iterable[Path]) -> list[str]:
     return sorted({line.split(" WARNING ", 1)[1] for line in lines if _WARNING.match(line)})
 
 
+# no bar: it would be read in a log
+_METER = {
+    True: "{desc}: {n:,} of {total:,}{unit} in {elapsed}, {remaining} left, {rate_noinv_fmt}",
+    False: "{desc}: {n:,}{unit} in {elapsed}, {rate_noinv_fmt}",
+}
+"""With a known total and without."""
+
+
 class Progress:
     """A progress line at most every `every` seconds, and one at the end.
 
@@ -122,7 +130,12 @@ class Progress:
         self._shown = self.done
         elapsed = time.monotonic() - self._start
         line = tqdm.format_meter(
-            self.done, self.total or 0, elapsed, ncols=100, prefix=self.what, unit=f" {self.unit}", ascii=True
+            self.done,
+            self.total or 0,
+            elapsed,
+            prefix=self.what,
+            unit=f" {self.unit}",
+            bar_format=_METER[bool(self.total)],
         )
         log.info("%s%s", line, f", {self.note}" if self.note else "")
 

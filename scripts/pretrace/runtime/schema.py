@@ -94,6 +94,16 @@ def _check_shape(text: str) -> None:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=cast(Any, event.start_mark))
 
 
+_YAML_HINTS = {
+    "mapping values are not allowed": "Put a text with a colon in quotes; keys of one mapping begin in one column.",
+    "cannot start any token": "Indent by blanks, not tabs; put a text that begins with %, @ or ` in quotes.",
+    "found undefined alias": "Put a text that begins with * in quotes.",
+    "did not find expected key": "Keys of one mapping begin in one column; close every quote and bracket.",
+    "could not find expected ':'": "Write a key as `key: value`, with a blank after the colon.",
+}
+"""What libyaml finds: what to do."""
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML mapping.
 
@@ -119,7 +129,8 @@ def read_yaml(path: Path) -> dict[str, Any]:
         mark = getattr(error, "problem_mark", None)
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
-        raise InputError(f"{where}: not valid YAML ({shortened(problem)}).") from error
+        hint = next((f" {hint}" for words, hint in _YAML_HINTS.items() if words in str(problem)), "")
+        raise InputError(f"{where}: not valid YAML ({shortened(problem)}).{hint}") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} holds {_kind(value)}; a mapping of keys is needed.")
     return value
@@ -497,6 +508,8 @@ def _explain(mistakes: list[_Mistake]) -> str:
             ]
             switch = "boolean" in wanted and first.value in _SWITCHES
             hint = f"On the command line, write {first.value.title()}. " if switch else ""
+            if "string" in wanted and isinstance(first.value, bool | int | float):
+                hint = "Put it in quotes. "
             needed = " or ".join(_WORDS[name] for name in wanted)
             given = (
                 shown if shown == "what is given" else f"{_kind(first.value)} {shown}".removesuffix(" None")

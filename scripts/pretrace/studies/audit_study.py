@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.rows import FORMATS
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.keys import Config, WrittenRun
@@ -35,7 +36,7 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
         if named:
             raise InputError(
                 f"config: {named[0]} belongs to the study audit, and this run is of {path}. "
-                f"Add study={NAME}, or leave {named[0]} out."
+                f"Add study={NAME} after the same --config, or leave {named[0]} out."
             )
         return given
     if config.texts is None or config.model is None:
@@ -47,13 +48,21 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
     files = {"path": config.texts} | ({} if config.known is None else {"known": config.known})
     for key, file in files.items():
         if not Path(file).is_file():
-            raise InputError(f"config: {'texts' if key == 'path' else key}: {file} is not a file.")
+            where = f"config: {'texts' if key == 'path' else key}: {shortened(file)}"
+            problem = "is a folder" if Path(file).is_dir() else "does not exist"
+            problem += "" if Path(file).is_absolute() else f" in {Path.cwd()}"
+            raise InputError(f"{where} {problem}; give a file of texts: {FORMATS}.")
     slug, models = _model(config.model, folder)
     name = "-".join([NAME, _slug(Path(config.texts).name.split(".")[0]), _slug(slug_of(config.model))])
     runs = [{"model": slug, **run} for run in given["runs"]]
-    located = {key: os.path.relpath(path, folder / "studies") for key, path in files.items()}
+    located = {key: _seen_from(folder / "studies", path) for key, path in files.items()}
     entry = given["benchmarks"][TEXTS] | located
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": {TEXTS: entry}}
+
+
+def _seen_from(folder: Path, path: str) -> str:
+    """Return a path of the working directory as one of `folder`; an absolute one as it is, so that errors repeat it."""
+    return path if Path(path).is_absolute() else os.path.relpath(path, folder)
 
 
 def slug_of(model: str) -> str:
@@ -69,18 +78,30 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
     """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
+        if registered[named]["source"] in ("openai", "answers"):
+            raise InputError(
+                f"config: model: {named} does not run here and gives no probabilities of whole texts. Name another "
+                "model, or ask it questions: docs/audit.md, 'A model behind a chat API'."
+            )
         return named, {}
     slug = _slug(slug_of(named))
     slug = f"{slug}-given" if slug in registered else slug
     if Path(named).is_dir():
-        path = os.path.relpath(named, folder / "studies")
+        if not Path(named, "config.json").is_file():
+            raise InputError(
+                f"config: model: {named} has no config.json; name the folder with config.json, the weights and the "
+                "tokenizer."
+            )
+        path = _seen_from(folder / "studies", named)
         return slug, {slug: {"source": "local", "path": path, "dtype": "auto", **_gpu()}}
     if re.fullmatch(r"[^/\s]+/[^/\s]+", named):
         size = {"parameters": parameters} if (parameters := parameters_in(named)) else {}
         return slug, {slug: {"source": "hub", "hub": named, "dtype": "auto", **size, **_gpu()}}
+    hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
+    hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
     raise InputError(
-        f"config: model: '{named}' is not a registered model, a folder, or an id of the Hugging Face hub such as "
-        f"EleutherAI/pythia-1.4b: {nearest(named, registered)}"
+        f"config: model: '{shortened(named)}' is not a name of config/models.yaml, a folder, or an id of the Hugging "
+        f"Face hub such as EleutherAI/pythia-1.4b{'' if hint.startswith('valid') else f': {hint}'}"
     )
 
 

@@ -44,13 +44,14 @@ def glossary(
 
 
 def _title(entry: Entry) -> str:
-    return entry.source if entry.title is None else entry.title
+    source = "a file of your own" if entry.source == "local" else f"source {entry.source}"
+    return source if entry.title is None else entry.title
 
 
 def _model(entry: ModelEntry) -> str:
     """Title, size, and where the weights are from."""
     parts: Sequence[str] = [
-        _title(entry),
+        *([] if entry.title is None else [entry.title]),
         *([] if entry.parameters is None else [f"{entry.parameters:,.0f} parameters"]),
         _origin(entry),
     ]

@@ -1,6 +1,6 @@
 """The part of a run that asks questions, and who can answer them."""
 
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry
 from pretrace.methods import METHODS, Chosen, settings
@@ -129,6 +129,15 @@ def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
     return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
 
 
+def _nearest_method(name: str) -> str:
+    """The hint for a name that is no method: the method whose form it is, as `perplexity`, or the nearest name."""
+    for method in METHODS.values():
+        for parameter, kind in method.types.items():
+            if get_origin(kind) is Literal and name.casefold() in get_args(kind):
+                return f"write {method.id}: {{{parameter}: [{name.casefold()}]}}"
+    return nearest(name, [*METHODS, *QUESTION_METHODS])
+
+
 def named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chosen]]:
     """Return the methods that a run names, or all: those that score texts, and those that ask questions.
 
@@ -143,9 +152,7 @@ def named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chose
         name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
         place = f"{where}.methods.{number}"
         if name not in METHODS and name not in QUESTION_METHODS:
-            raise InputError(
-                f"{place}: unknown method '{name}': {nearest(name, [*METHODS, *QUESTION_METHODS])}"
-            )
+            raise InputError(f"{place}: unknown method '{name}': {_nearest_method(name)}")
         if not isinstance(parameters, dict | None):
             raise InputError(f"{place}: {name} takes a mapping of parameters, as {name}: {{...}}")
         among, check = (texts, settings) if name in METHODS else (questions, question_settings)

@@ -1,6 +1,7 @@
 """The registries of config/, merged with a study's own entries, under the names of the shared stages."""
 
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +23,7 @@ from pretrace.models.entries import (
     LocalModel,
     ModelEntry,
 )
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.schema import Downloaded, Sources, parse, parse_entries, read_yaml
 from pretrace.studies.keys import Config, Server
 
@@ -55,8 +56,19 @@ class Registry(Generic[E]):
         """
         if slug not in self.entries:
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
-            raise InputError(f"{where}: unknown {kind} '{slug}': {nearest(slug, self.entries)}")
+            raise InputError(f"{where}: unknown {kind} '{slug}': {self._hint(slug)}")
         return slug
+
+    def _hint(self, wrong: str) -> str:
+        """The name of the entry that has the id of the hub that `wrong` is, how to make one, or the nearest name."""
+        hubs = {getattr(entry, "hub", None): slug for slug, entry in self.entries.items()}
+        if wrong in hubs:
+            return f"that id of the hub has the name '{hubs[wrong]}' here."
+        if self.kind == "models" and re.fullmatch(r"[\w.-]+/[\w.-]+", wrong):
+            name = wrong.rpartition("/")[2].lower()
+            entry = f"models: {{{name}: {{source: hub, hub: {shortened(wrong)}}}}}"
+            return f"to use a model of the hub, add {entry} to the study and name it {name} in the run."
+        return nearest(wrong, self.entries)
 
     @property
     def titles(self) -> dict[str, str]:

@@ -121,6 +121,11 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     Raises:
         InputError: a file, key, slug, type or path is wrong; nothing has run yet.
     """
+    if own := {"runs", "artifacts"} & config.keys():
+        raise InputError(
+            f"config: the key '{min(own)}' belongs into a study file; name that file by --config study=FILE, not by "
+            "--configfile."
+        )
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
     file = parse(filled_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
@@ -215,8 +220,14 @@ def study_path(name: str, folder: Path) -> Path:
     if name in registered:
         return registered[name]
     if not _kind_of(name):
+        if name.endswith((".yaml", ".yml")):
+            where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
+            raise InputError(
+                f"config: study: {shortened(name)} does not exist{where}; give the path of a study file."
+            )
+        hint = nearest(name, registered).rstrip("?")
         raise InputError(
-            f"study '{shortened(name)}' is neither a file nor one of config/studies/: {nearest(name, registered)} "
+            f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
     return Path(name)

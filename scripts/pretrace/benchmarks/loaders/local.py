@@ -84,6 +84,16 @@ def texts(path: Path) -> Iterator[Text]:
     return (text for _, text in located(path))
 
 
+def _check_names(where: str, row: Row) -> None:
+    """Refuse a column such as `Label`, `labels` or ` label`: columns of other names are ignored."""
+    known = set(LocalText.model_fields) - ({"input", "text"} if {"input", "text"} & row.keys() else set())
+    for column in row:
+        meant = str(column).strip().casefold()
+        meant = meant if meant in known else meant.removesuffix("s")
+        if meant in known and meant != column and meant not in row:
+            raise InputError(f"{where}: the column {column!r} would be ignored; name it '{meant}'.")
+
+
 class LocalText(Columns):
     """A text of your own."""
 
@@ -119,7 +129,11 @@ def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> 
     Raises `InputError` at the first bad row, or if `source` has none.
     """
     seen: dict[str, str] = {}
+    columns: set[str] = set()
     for number, (where, row) in enumerate(given, start=1):
+        if not columns.issuperset(row):
+            _check_names(where, row)
+            columns.update(row)
         if len({"input", "text"} & row.keys()) != 1:
             place = f"{source}, header" if source.lower().endswith(".csv") else where
             raise InputError(
