@@ -91,7 +91,7 @@ def answer_questions(
     about have a row with a reason, and the log counts them. Raises `InputError` if the benchmark has no such
     passages or no paraphrases.
     """
-    wording.require(kind)
+    wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
     tasks = _tasks(requests, benchmark)
     rows: list[Row] = []
@@ -182,7 +182,7 @@ class _Questions:
         ]
         if choose := CHOICES.get(task.method):
             return (Letters(None, LETTERS[choose(texts)]) for _, texts in ordered)
-        choice = partial(self.wording.choice, self.kind)
+        choice = partial(self.wording.de_cop.prompt, self.kind)
         prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
         return iter(self.answerer.letters(prompts, progress) if prompts else [])
 
@@ -194,12 +194,16 @@ class _Questions:
             agree: Callable[[str, str], bool] = similar
             units, chat = int(task.parameters["k"]), self.answerer.chat
             halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
-            questions = [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
+            questions = [
+                half and (self.wording.completion.prompt(half[0], chat=chat), half[1]) for half in halves
+            ]
             reason = f"fewer than {2 * units} tokens"
         else:
             agree, units = matches, UNITS
             clozes, reason = map(mask, texts), "no name or noun to mask"
-            questions = [(self.wording.cloze(cloze), cloze.word) if cloze else None for cloze in clozes]
+            questions = [
+                (self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else None for cloze in clozes
+            ]
         prompts = [question[0] for question in questions if question]
         progress(len(questions) - len(prompts))
         replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])

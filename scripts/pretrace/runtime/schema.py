@@ -422,7 +422,8 @@ def _mistake(complaint: Any, value: Any, schema: dict[str, Any], path: tuple[Any
             choices = _choices_inside(choices, part, schema, listed=isinstance(value, list))
             value, path = value[part], (*path, part)
     context = complaint.get("ctx", {})
-    about = context.get("error", _PLAIN.get(kind, complaint["msg"]).format(**context))
+    plain = _PLAIN[kind].format(**context) if kind in _PLAIN else complaint["msg"]
+    about = context.get("error", plain)
     if of_key:
         value = complaint["input"]
         kind = "invalid_key" if kind.endswith("_type") else kind
@@ -490,7 +491,7 @@ def _explain(mistakes: list[_Mistake]) -> str:
         case "string_pattern_mismatch":
             return f"{key}: {shown} does not have the right form ({first.about}). {description}".strip()
         case "value_error":
-            return f"{key}: {first.about}."
+            return f"{key}: {first.about}{'' if first.about.endswith('?') else '.'}"
         case kind if kind.endswith("_type"):
             wanted = list(dict.fromkeys(choice["type"] for choice in choices if "type" in choice)) or [
                 "object"
