@@ -161,7 +161,7 @@ def _folded(text: Text) -> str:
 
 
 def _shared(suspects: Side, known: Side) -> list[str]:
-    """The remark about suspects that overlap with known texts; an error if a text is in both or most overlap."""
+    """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
     place_of = {_folded(text): where for where, text in reversed(known.rows)}
     equal = [(where, place_of[_folded(text)]) for where, text in suspects.rows if _folded(text) in place_of]
     if equal:
@@ -195,7 +195,7 @@ def _shared(suspects: Side, known: Side) -> list[str]:
 
 
 def _repeats(side: Side) -> list[str]:
-    """The remark about texts that are in a class more than once."""
+    """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
     pairs = [(first.setdefault(_folded(text), where), where) for where, text in side.rows]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
@@ -207,7 +207,7 @@ def _repeats(side: Side) -> list[str]:
 
 
 def _without_counterpart(suspects: Side, known: Side) -> list[str]:
-    """The remark about suspects whose subset and length no known text has; an error if that leaves none."""
+    """Remark on suspects whose subset and length no known text has; raise an error if that leaves none."""
     there = {text.slice for text in known.texts}
     lost = [text.slice for text in suspects.texts if text.slice not in there]
     if not lost:
@@ -241,7 +241,7 @@ def _range(lengths: Sequence[int]) -> str:
 
 
 def _lengths(suspects: Side, known: Side) -> list[str]:
-    """The remarks about texts of several lengths; an error if no suspect is about as long as any known text."""
+    """Remark on texts of several lengths; raise an error if no suspect is about as long as any known text."""
     remarks = []
     known_lengths = known.lengths()
     for length, a in suspects.lengths().items():
@@ -268,7 +268,7 @@ def _lengths(suspects: Side, known: Side) -> list[str]:
 
 
 def _spread(side: Side) -> list[str]:
-    """The remarks about texts of one class that have several lengths."""
+    """Remark on texts of one class that have several lengths."""
     return [
         f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known non-members need the same "
         f"lengths. {CUT}"
@@ -292,7 +292,7 @@ def _refuse_documents_of_both(suspects: Side, known: Side) -> None:
 
 
 def _without_documents(suspects: Side, known: Side) -> list[str]:
-    """The remark about texts that name no document: each counts as a document."""
+    """Remark on texts that name no document: each counts as a document."""
     without = [side for side in (suspects, known) if not side.documents and len(side.rows) > 1]
     if not without:
         return []
@@ -304,7 +304,7 @@ def _without_documents(suspects: Side, known: Side) -> list[str]:
 
 
 def _too_few(suspects: Side, known: Side) -> list[str]:
-    """The remarks about too few known texts or documents."""
+    """Remark on too few known texts or documents."""
     texts, documents = len(known.rows), len(known.documents)
     remarks = []
     if texts < FEWEST_TEXTS:
@@ -322,7 +322,7 @@ def _too_few(suspects: Side, known: Side) -> list[str]:
 
 
 def _least_p(suspects: Side, held_out: Side) -> list[str]:
-    """The remark about a test whose least possible p is above `LEVEL`, or that has few documents."""
+    """Remark on a test whose least possible p is above `LEVEL`, or that has few documents."""
     weakness = ""
     if both := suspects.documents & held_out.documents:
         ours, theirs = (Counter(text.document for text in side.texts) for side in (suspects, held_out))
@@ -341,7 +341,7 @@ def _least_p(suspects: Side, held_out: Side) -> list[str]:
 
 
 def _strata(side: Side) -> Counter[frozenset[Slice]]:
-    """Number of documents by their subsets and lengths; a text without a document is one."""
+    """Count documents by their subsets and lengths; a text without a document is one."""
     slices: dict[str, set[Slice]] = defaultdict(set)
     for text in side.texts:
         slices[text.document or text.text_id].add(text.slice)
@@ -349,7 +349,7 @@ def _strata(side: Side) -> Counter[frozenset[Slice]]:
 
 
 def _equal_within(suspects: Side, held_out: Side) -> list[str]:
-    """The remark about suspected texts that equal a held-out one of their document."""
+    """Remark on suspected texts that equal a held-out one of their document."""
     there = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
     equal = [
         (where, there[text.document, _folded(text)])

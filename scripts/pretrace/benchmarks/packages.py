@@ -156,7 +156,7 @@ _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _documented(node: ast.AST) -> Iterator[_Documented]:
-    """The node and the classes and functions in it, in the order of the file, outside expressions."""
+    """Yield the node and the classes and functions in it, in the order of the file, outside expressions."""
     if isinstance(node, _Documented):
         yield node
     for child in ast.iter_child_nodes(node):

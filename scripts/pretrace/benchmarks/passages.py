@@ -53,7 +53,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(where, name, text) of each document of a file."""
+    """Yield (where, name, text) of each document of a file."""
     if path.name.lower().endswith(".txt") and path.is_file():
         yield str(path), path.stem, "".join(lines(path))
         return
@@ -97,7 +97,7 @@ def cut_documents(
     return cut, short
 
 
-def shortened(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+def shortened(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    more = len(names) - 5
+    return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")

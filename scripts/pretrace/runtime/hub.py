@@ -94,12 +94,8 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     read_at = _revision_of(hub, kind, revision)
     cache = str(constants.HF_HUB_CACHE)
     with explained(hub, kind, read_at):
-        fetched = _with_retries(
-            lambda: snapshot_download(
-                hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=cache
-            )
-        )
-    folder = Path(fetched)
+        options = {"revision": read_at, "allow_patterns": list(patterns), "cache_dir": cache}
+        folder = Path(_with_retries(lambda: snapshot_download(hub, repo_type=kind, **options)))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = tuple(filter_repo_objects(names, allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
@@ -164,22 +160,17 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
-        metadata = _with_retries(
-            lambda: get_hf_file_metadata(hf_hub_url(hub, name, repo_type=kind, revision=revision))
-        )
-        commit = metadata.commit_hash or revision
-        path = Path(
-            _with_retries(
-                lambda: hf_hub_download(hub, name, repo_type=kind, revision=commit, local_dir=folder)
-            )
-        )
+        url = hf_hub_url(hub, name, repo_type=kind, revision=revision)
+        metadata = _with_retries(lambda: get_hf_file_metadata(url))
+        place = {"revision": metadata.commit_hash or revision, "local_dir": folder}
+        path = Path(_with_retries(lambda: hf_hub_download(hub, name, repo_type=kind, **place)))
     stated = (metadata.etag or "").strip('"')
     if metadata.size is not None and path.stat().st_size != metadata.size:
         raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} bytes. Run again.")
     if len(stated) == hashlib.sha256().digest_size * 2 and sha256_file(path) != stated:
         path.unlink()
         raise InputError(f"{hub}/{name}: the received file differs from the hub's (sha256). Run again.")
-    return path, commit
+    return path, metadata.commit_hash or revision
 
 
 def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:

@@ -52,7 +52,7 @@ def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
 
 
 def _text(archive: Path, file: ArchivedText) -> str:
-    """The file's words from its beginning, with the white space between them."""
+    """Read the file's words from its beginning, with the white space between them."""
     with reading(archive, "a wheel or zip archive"), zipfile.ZipFile(archive) as opened:
         if file.file not in opened.namelist():
             hint = nearest(file.file, opened.namelist())

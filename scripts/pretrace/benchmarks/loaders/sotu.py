@@ -119,13 +119,17 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     snippets: list[list[Text]] = []
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
         addresses = _between(every, chosen.years, which)
-        drawn = _draw(_windows(addresses, max(entry.lengths)), entry.texts, rng, which)
+        longest = max(entry.lengths)
+        windows = [
+            (place, start) for place, speech in enumerate(addresses) for start in _starts(speech, longest)
+        ]
+        drawn = _draw(windows, entry.texts, rng, which)
         snippets += _snippets(addresses, drawn, entry.lengths, label)
     return [text for snippet in snippets for text in snippet]
 
 
 def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
-    """Label -> its windows: half of each address's, but whole years go in turn to one class or the other."""
+    """Return label -> windows: half of each address's, but whole years go in turn to one class or the other."""
     whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
     rng.shuffle(whole)
     first = rng.randrange(2)
@@ -144,7 +148,7 @@ def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int
 
 
 def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
-    """`count` windows, sorted; addresses take turns, so that none fills a class."""
+    """Draw `count` windows, sorted; addresses take turns, so that none fills a class."""
     if len(windows) < count:
         raise InputError(
             f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
@@ -156,7 +160,7 @@ def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> 
 
 
 def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
-    """A subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
+    """Make a subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
 
     Doses have equally many members, as far as their number allows. A subset is called by its dose: `3x`.
     """
@@ -322,7 +326,7 @@ def share_of(total: int, number: int, parts: int) -> int:
 
 
 def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """The addresses of `years: [first, last]`, both included; `InputError` if there is none."""
+    """Return the addresses of `years: [first, last]`, both included; `InputError` if there is none."""
     first, last = years
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:
@@ -334,7 +338,7 @@ def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[
 
 
 def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
-    """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
+    """Return label -> addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
     addresses = speeches(sources[0])
     nonmembers = _between(addresses, entry.nonmembers.years, "nonmembers")
     members = _between(addresses, entry.members.years, "members")
@@ -342,21 +346,17 @@ def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
 
 
 def _document(speech: Speech) -> str:
-    """The address, or the year if its addresses belong together."""
+    """Name the address, or the year if its addresses belong together."""
     return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
 
 
 def _starts(speech: Speech, length: int) -> range:
-    """First words of the whole runs of `length` words, one after the other."""
+    """Return the first words of the whole runs of `length` words, one after the other."""
     return range(0, len(speech.words) - length + 1, length)
 
 
-def _windows(addresses: list[Speech], length: int) -> list[Window]:
-    return [(place, start) for place, speech in enumerate(addresses) for start in _starts(speech, length)]
-
-
 def _take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
-    """`count` of the windows (all, if fewer), address by address in the order of `turns`."""
+    """Take `count` of the windows (all, if fewer), address by address in the order of `turns`."""
     drawn: dict[int, list[Window]] = {address: [] for address in turns}
     for window in rng.sample(free, len(free)):
         drawn[window[0]].append(window)
@@ -378,7 +378,7 @@ def _snippets(
 def _snippet(
     speech: Speech, start: int, lengths: Sequence[int], label: int, document: str, subset: str = ""
 ) -> list[Text]:
-    """The texts of an address's words from `start` on, one of each length."""
+    """Return the texts of an address's words from `start` on, one of each length."""
     return [
         cut(
             speech.words,
