@@ -54,7 +54,7 @@ def faster(question: str, ways: Mapping[str, Seconds], about: Mapping[str, Any],
 
 
 def _compared(ways: Mapping[str, Seconds]) -> dict[str, Any]:
-    """The least seconds of each way; they take turns, because a machine's speed drifts."""
+    """Measure the least seconds of each way; they take turns, because a machine's speed drifts."""
     (first, usual), (second, other) = ways.items()
     usual(), other()  # the first time is slow: kernels are made, pages are touched
     times = [(usual(), other()) for _ in range(REPETITIONS)]

@@ -228,7 +228,7 @@ def similar(written: str, true: str) -> bool:
 
 
 def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> list[Task]:
-    """The tasks, each once, in the order of the registry; passages by subset, length, document and number."""
+    """List the tasks, each once, in the order of the registry; passages by subset, length, document and number."""
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
     passages = _passages(benchmark)

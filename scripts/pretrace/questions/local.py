@@ -130,13 +130,13 @@ class LocalAnswerer:
         return continued
 
     def _ids(self, prompt: Prompt) -> Ids:
-        """The text that the model reads: the chat template's, or its tokenizer's start token and the prompt."""
+        """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
         if self.chat:
             return self._encoded(self._templated(prompt))
         return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
-        """The prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
+        """Write the prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}
@@ -161,7 +161,7 @@ class LocalAnswerer:
         return text
 
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
-        """The places of the prompts that fit into the context with `more` tokens after them."""
+        """Return the places of the prompts that fit into the context with `more` tokens after them."""
         context = self._target.context
         fitting = [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
         if len(fitting) < len(ids):
@@ -172,7 +172,7 @@ class LocalAnswerer:
         return fitting
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
-        """The probability of each letter, float32 [4], on the device of the features."""
+        """Compute the probability of each letter, float32 [4], on the device of the features."""
         wanted = sent(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
@@ -196,7 +196,7 @@ class LocalAnswerer:
 
     @cached_property
     def _spellings(self) -> list[list[int]]:
-        """The ids of each letter: every token that is the letter, with or without white space around it."""
+        """Return the ids of each letter: every token that is the letter, with or without white space around it."""
         size = min(len(self.tokenizer), self._reader.features.vocabulary)
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
         ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}

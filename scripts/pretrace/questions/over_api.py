@@ -98,7 +98,7 @@ class ApiAnswerer:
         return [[f"{space}{text}" for text in group if text is not None] for group in groups]
 
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
-        """A prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
+        """Make a request of a prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
         if not self.chat:
             return ApiRequest({"prompt": prompt.plain, **options}, again)
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
@@ -158,7 +158,7 @@ def letter_of_logprobs(body: Body) -> Letters:
 
 
 def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:
-    """(token, log-probability in nats) of the most probable tokens at the answer's first position.
+    """Return (token, log-probability in nats) of the most probable tokens at the answer's first position.
 
     In the shape of the chat endpoint, `content[0].top_logprobs`, which some servers give from both, or of the
     completions endpoint, `top_logprobs[0]`.

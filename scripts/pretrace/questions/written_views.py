@@ -107,7 +107,7 @@ def paraphrase(
 def _paraphrases(
     texts: list[str], answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> dict[str, tuple[str, ...]]:
-    """Each text with a usable answer -> its three paraphrases; malformed answers are asked for again."""
+    """Return text -> its three paraphrases, where usable; malformed answers are asked for again."""
     usable: dict[str, tuple[str, ...]] = {}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]

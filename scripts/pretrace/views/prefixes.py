@@ -220,7 +220,7 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
 
 
 def _spaced(text: str) -> str:
-    """The words of a text, or Chinese characters, with a space before and after each."""
+    """Return the words of a text, or Chinese characters, with a space before and after each."""
     return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
 
 
