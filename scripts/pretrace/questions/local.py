@@ -136,7 +136,7 @@ class LocalAnswerer:
         return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
-        """Write the prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
+        """Write the prompt as chat messages; a system text that the template refuses or drops precedes the user's."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}

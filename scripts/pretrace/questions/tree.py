@@ -65,7 +65,7 @@ def separate(prompts: Sequence[Ids]) -> Branch:
 
 
 def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int) -> Branch:
-    """Build a branch; `places` are in the order of their tokens, so that the first and the last share what all share."""
+    """Build a branch; `places` are in the order of their tokens: the first and the last share only what all share."""
     first, last = prompts[places[0]], prompts[places[-1]]
     if first == last:
         return Branch(first[start:], places, written=written)

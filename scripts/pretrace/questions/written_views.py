@@ -22,6 +22,7 @@ from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Keys, parse, read_yaml
+from pretrace.views.stored import view_table
 
 PARAPHRASE_TEMPERATURE = 0.1
 CONTINUATION_TEMPERATURE = 1.0
@@ -95,13 +96,7 @@ def paraphrase(
             name, len(without), len(texts), ROUNDS, ", ".join(without[:_LISTED]),
             " ..." if len(without) > _LISTED else "",
         )  # fmt: skip
-    rows = [
-        (id, variant, variant_text)
-        for id, text in texts.items()
-        for variant, variant_text in enumerate(paraphrases.get(text, ()))
-    ]
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
-    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+    return view_table({id: paraphrases.get(text, ()) for id, text in texts.items()})
 
 
 def _paraphrases(
@@ -142,15 +137,18 @@ def continue_texts(
     with Progress(name, total=len(openings), unit="texts") as progress:
         continuations = answerer.continuations([*openings.values()], samples, progress.update)
     samples_of = dict(zip(openings, continuations, strict=True))
-    rows = [
-        (id, variant, " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())]))
-        for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-        for variant, sample in enumerate(samples_of.get(text, ()))
-    ]
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
+    frame = view_table(
+        {
+            id: [
+                " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())])
+                for sample in samples_of.get(text, ())
+            ]
+            for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
+        }
+    )
     if frame.empty:
         raise InputError(
             f"{name}: no text has two words or more and fits into the model's context with its rest."
         )
     log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
-    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+    return frame
