@@ -42,7 +42,12 @@ rule run_passes:
 # One of the jobs that share a pair (`jobs` of a model's resources); run_passes then finds every chunk stored.
 use rule run_passes as run_share with:
     input:
-        shares=[],
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=model.tokenizer,
+        seal=seal_of_study(),
+        prefixes=pair.prefixes_read,
+        completions=pair.completions,
+        views=pair.views_read,
     output:
         "results/passes/{model}/{benchmark}/<study>.{share}.json",
     log:

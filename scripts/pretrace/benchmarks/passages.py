@@ -91,13 +91,13 @@ def cut_documents(
     if not cut:
         which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
         raise InputError(
-            f"{which} is shorter than a passage of {words} words: {shortened(short)}. Give "
+            f"{which} is shorter than a passage of {words} words: {first_names(short)}. Give "
             "a smaller --words, or longer documents; words are separated by white space."
         )
     return cut, short
 
 
-def shortened(names: Sequence[str]) -> str:
+def first_names(names: Sequence[str]) -> str:
     """Return the first five names, and how many more there are."""
     more = len(names) - 5
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")

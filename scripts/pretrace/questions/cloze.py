@@ -16,7 +16,7 @@ from pretrace.views.wordnet import function_words
 from pretrace.views.words import replaced
 
 MASK = "[MASK]"
-UNITS = 16
+ANSWER_UNITS = 16
 """Tokens or words that an answer may take: `<name>Ponyboy</name>` and a little more."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")

@@ -10,18 +10,19 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import (
     LETTERS,
     ORDERS,
     PROBABILITIES,
+    Advance,
     Answerer,
     Letters,
-    Progress,
     Prompt,
     split_units,
 )  # fmt: skip
-from pretrace.questions.cloze import UNITS, mask, matches
+from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
@@ -36,9 +37,6 @@ PASSAGES_AT_ONCE = 32
 """Passages whose prompts are alive at a time; those of one document share their header."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
-
-Row = dict[str, Any]
-"""A row of the table of answers, or of the benchmark: a passage."""
 
 TextQuestion = tuple[Prompt, str]
 """A prompt, and the words that answer it."""
@@ -133,7 +131,7 @@ class _Questions:
     kind: str
     views: Mapping[str, StoredView]
 
-    def rows(self, task: Task, progress: Progress) -> Iterator[Row]:
+    def rows(self, task: Task, progress: Advance) -> Iterator[Row]:
         if not task.has_options:
             yield from self._texts(task, progress)
             return
@@ -144,7 +142,7 @@ class _Questions:
         for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
             yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
-    def _choices(self, task: Task, passages: list[Row], progress: Progress) -> Iterator[Row]:
+    def _choices(self, task: Task, passages: list[Row], progress: Advance) -> Iterator[Row]:
         """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
         options = {}
         for passage in passages:
@@ -172,7 +170,7 @@ class _Questions:
                 )
 
     def _letters(
-        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Progress
+        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Advance
     ) -> Iterator[Letters]:
         ordered = [
             (passage, [options[passage["text_id"]][place] for place in order])
@@ -186,7 +184,7 @@ class _Questions:
         prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
         return iter(self.answerer.letters(prompts, progress) if prompts else [])
 
-    def _texts(self, task: Task, progress: Progress) -> Iterator[Row]:
+    def _texts(self, task: Task, progress: Advance) -> Iterator[Row]:
         """Yield one row a passage: the words that were asked for, the model's, and whether they agree."""
         questions: list[TextQuestion | None]
         texts = [passage["text"] for passage in task.passages]
@@ -199,7 +197,7 @@ class _Questions:
             ]
             reason = f"fewer than {2 * units} tokens"
         else:
-            agree, units = matches, UNITS
+            agree, units = matches, ANSWER_UNITS
             clozes, reason = map(mask, texts), "no name or noun to mask"
             questions = [
                 (self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else None for cloze in clozes

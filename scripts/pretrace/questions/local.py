@@ -15,7 +15,7 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Letters, Opening, Progress, Prompt, Reply
+from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
@@ -36,7 +36,7 @@ class LocalAnswerer:
     def chat(self) -> bool:
         return bool(self.tokenizer.chat_template)
 
-    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         ids = [self._ids(prompt) for prompt in prompts]
         written = max((prompt.written for prompt in prompts), default=0)
         fitting = self._fitting(ids, more=1 + written)
@@ -63,7 +63,7 @@ class LocalAnswerer:
                 answers[fitting[place]] = letters
         return answers
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         """Answer prompts; those of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
@@ -84,7 +84,7 @@ class LocalAnswerer:
         return replies
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
         """Write one prompt's text at a time, seeded by it alone, so that no text depends on the others."""
         ids = [self._ids(prompt) for prompt in prompts]
@@ -102,7 +102,7 @@ class LocalAnswerer:
         progress(sum(reply.skipped for reply in replies))
         return replies
 
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
         """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
 
         A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if

@@ -193,7 +193,7 @@ def _language(code: str) -> str:
 
 
 Language = Annotated[str, Field(pattern="^[a-z]{2,3}$"), AfterValidator(_language)]
-Span = Annotated[list[int], Field(min_length=2, max_length=2)]
+Years = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _once(values: list[T]) -> list[T]:

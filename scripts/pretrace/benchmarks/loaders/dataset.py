@@ -47,7 +47,7 @@ class Split(Keys):
     """The document that the texts were cut from."""
 
 
-class Columns(Keys):
+class ColumnNames(Keys):
     """The columns that are read, by what they are here."""
 
     text: str
@@ -81,7 +81,7 @@ class DataSet(FromHub):
     splits: Maybe[Some[Unique[str]] | Some[dict[str, Split | None]]] = None
     """Names of splits, read in this order; or a map from a split to the `label` (1, 0, null), `subset`, `length` or
     `document` of all its rows: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the only split)."""
-    columns: Maybe[Columns] = None
+    columns: Maybe[ColumnNames] = None
     """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
     columns are not read (default, the names used in a file of your own)."""
     shared_nonmembers: bool = False

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pretrace.benchmarks.rows import Row, rows, single_file
-from pretrace.benchmarks.sources import FromHub, Text, Wording, loader, view_loader
+from pretrace.benchmarks.sources import FromHub, QuestionKind, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -25,7 +25,7 @@ _NEEDED = ("Example_A", *_PARAPHRASES, "Answer", "ID", "Label")
 class AskedAbout(FromHub):
     """arXivTection or BookTection."""
 
-    question: Wording
+    question: QuestionKind
 
 
 @loader("arxivtection", entry=AskedAbout)

