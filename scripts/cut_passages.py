@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from pretrace.benchmarks.passages import cut_documents, documents, shortened
+from pretrace.benchmarks.passages import cut_documents, documents, first_names
 from pretrace.runtime.errors import InputError
 
 
@@ -49,7 +49,7 @@ def main() -> None:
     )
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
-        print(f"{len(short)} {which} no passage: {shortened(short)}", file=sys.stderr)
+        print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

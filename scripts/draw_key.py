@@ -55,7 +55,7 @@ def arguments() -> argparse.Namespace:
 
 
 def drawn_from(given: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
-    """The texts, and where each published one goes."""
+    """Draw the texts; return them, and where each published one goes."""
     if given.command == "wordings":
         passages = draw_wordings(given.passages, rng)
         return passages, [passage.name for passage in passages]

@@ -1,12 +1,12 @@
 """Draw the shots of a benchmark's prefixes."""
 
-from pretrace.benchmarks.sources import Prefix
+from pretrace.benchmarks.sources import PrefixDraws
 from pretrace.runtime.files import read_parquet, seed_of, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import draw_prefixes
 
 with job_log(snakemake.log[0]):
-    prefix = Prefix.model_validate(snakemake.params.prefix)
+    prefix = PrefixDraws.model_validate(snakemake.params.prefix)
     drawn = draw_prefixes(
         read_parquet(snakemake.input.benchmark),
         pool=prefix.pool,

@@ -15,7 +15,7 @@ checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
 
 
 def imported():
-    """The view in a file of the user's, or released with the benchmark."""
+    """Read the view in a file of the user's, or released with the benchmark."""
     source = Path(snakemake.input.source)
     if view in entry_of(entry).views:
         return stored.imported_view(view, texts, source)
@@ -23,7 +23,7 @@ def imported():
 
 
 def written():
-    """Three paraphrases of each passage, or samples of how each text goes on after its first half."""
+    """Have a model write three paraphrases of each passage, or samples of how each text goes on after its half."""
     continued = VIEWS[view].family == "continuations"
     writer = VIEWS[view].model or view.partition("_by_")[2]
     name = f"{benchmark} continued by {writer}" if continued else f"paraphrases of {benchmark} by {writer}"
@@ -45,7 +45,7 @@ def written():
 
 
 def replaced():
-    """Words that a model puts in place of the texts' own."""
+    """Replace words of the texts by those that a model puts in their place."""
     from pretrace.models.devices import torch_settings
 
     with torch_settings(snakemake.params.threads):

@@ -40,7 +40,7 @@ def check(folder: Path) -> None:
     """What planning does with a file of texts before any job."""
     from pretrace.benchmarks.loaders import local
 
-    local.check(folder / "texts.jsonl", metrics=True)
+    local.check_texts(folder / "texts.jsonl", metrics=True)
 
 
 def build(folder: Path) -> None:

@@ -18,8 +18,8 @@ from spoiling import damaged, refuses, seeds, spoiled
 
 import hub_datasets as made
 from pretrace import benchmarks
-from pretrace.benchmarks.loaders.local import check
-from pretrace.questions.collected import check as check_answers
+from pretrace.benchmarks.loaders.local import check_texts
+from pretrace.questions.collected import check_answers
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
@@ -105,7 +105,7 @@ TEXTS = [
 def reading(path: Path, content: bytes) -> str:
     """What refuses a file of texts: the check before any job, and then the job itself."""
     path.write_bytes(content)
-    said = refuses(lambda: check(path, metrics=True))
+    said = refuses(lambda: check_texts(path, metrics=True))
     built = refuses(lambda: benchmarks.build("mine", {"source": "local", "path": "mine.jsonl"}, [path]))
     assert said or not built, "the job refuses what the check let pass"
     assert not said or path.name in said

@@ -51,7 +51,8 @@ def test_what_is_no_mapping_is_named(tmp_path, kind, data, says):
 )  # fmt: skip
 def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
     (tmp_path / "given.yaml").write_text(text)
-    assert "a list of texts" in refuses(lambda: read_openings(tmp_path / "given.yaml"))
+    assert "given.yaml: " in (said := refuses(lambda: read_openings(tmp_path / "given.yaml")))
+    assert "a list of texts" in said or "'prompts'" in said
 
 
 @seeds(60)

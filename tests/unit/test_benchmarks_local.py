@@ -9,7 +9,7 @@ import pytest
 
 import hub_datasets as made
 from pretrace.benchmarks import build, entry_of
-from pretrace.benchmarks.loaders.local import check, load, texts
+from pretrace.benchmarks.loaders.local import check_texts, load, texts
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -39,7 +39,7 @@ def written(path, *rows):
 def test_every_format_gives_the_same_table(tmp_path, name):
     path = tmp_path / name
     path.write_bytes(FORMATS[name])
-    check(path, metrics=True)
+    check_texts(path, metrics=True)
     table = build("mine", {"source": "local", "path": "texts"}, [path])
     columns = ["text_id", "text", "label", "subset", "length", "document"]
     assert [tuple(row[c] for c in columns) for row in pa.Table.from_pandas(table).to_pylist()] == [
@@ -166,7 +166,7 @@ def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(InputError, match=said):
-        check(path, metrics=False)
+        check_texts(path, metrics=False)
 
 
 def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
@@ -177,7 +177,7 @@ def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
 def test_a_csv_cell_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
-    check(path, metrics=False)
+    check_texts(path, metrics=False)
     assert [len(text.text) for text in texts(path)] == [500_000]
 
 
@@ -190,24 +190,24 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
         (tmp_path / "texts.json", r"texts\.json: the file name must end in \.jsonl"),
     ):
         with pytest.raises(InputError, match=said):
-            check(path, metrics=False)
+            check_texts(path, metrics=False)
 
 
 @pytest.mark.parametrize("label", [0, 1, None])
 def test_one_class_is_an_error_only_where_metrics_are_asked_for(tmp_path, label):
     path = written(tmp_path / "t.jsonl", {"text": "a", "label": label}, {"text": "b", "label": None})
-    check(path, metrics=False)
+    check_texts(path, metrics=False)
     with pytest.raises(
         InputError, match=r"t\.jsonl: metrics and shots need members .* and non-members .* it has"
     ) as error:
-        check(path, metrics=True)
+        check_texts(path, metrics=True)
     assert "artifacts: [audit]" in str(error.value)
 
 
 def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_path, warnings):
     labels = (("a", 1), ("a", 1), ("b", 1), ("b", 0), ("c", 0))
     path = written(tmp_path / "t.jsonl", *({"text": text, "label": label} for text, label in labels))
-    check(path, metrics=True)
+    check_texts(path, metrics=True)
     table = build("mine", {"source": "local", "path": "mine.jsonl"}, [path])
     assert len(table) == 5
     assert table.groupby("text")["fold"].nunique().max() == 1
@@ -218,7 +218,7 @@ def test_a_text_file_is_one_text_without_a_label(tmp_path):
     (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
     [text] = texts(tmp_path / "my book.txt")
     assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.\n", None)
-    check(tmp_path / "my book.txt", metrics=False)
+    check_texts(tmp_path / "my book.txt", metrics=False)
 
 
 def test_a_second_file_holds_known_texts(tmp_path):

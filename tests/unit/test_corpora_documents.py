@@ -148,7 +148,7 @@ def test_addresses_are_those_of_the_years_both_included(tmp_path):
 
 
 def test_documents_are_written_in_row_groups_of_bounded_size(lines, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.corpora.sources.ROW_GROUP", 10)
+    monkeypatch.setattr("pretrace.corpora.sources.CHARACTERS_OF_A_GROUP", 10)
     path = lines("web.txt", b"aaaa\nbbbb\ncccc\ndddddddddddddd\ne\n")
     write_documents({"source": "local", "path": "mine.jsonl"}, [path], 0, 1, tmp_path / "0.parquet")
     with pq.ParquetFile(tmp_path / "0.parquet") as file:

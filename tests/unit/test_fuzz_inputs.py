@@ -23,7 +23,7 @@ from spoiling import damaged, refuses, spoiled
 import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
-from pretrace.benchmarks.loaders.local import check
+from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.views.stored import imported_view
 
@@ -162,7 +162,7 @@ def read(path: Path, *, metrics: bool, known: Path | None = None) -> str:
     files = [path] if known is None else [path, known]
     tables: list[Any] = []
     entry = {"source": "local", "path": path.name} | ({} if known is None else {"known": known.name})
-    refused = refuses(lambda: check(*files, metrics=metrics))
+    refused = refuses(lambda: check_texts(*files, metrics=metrics))
     job_refused = refuses(lambda: tables.append(benchmarks.build("mine", entry, files)))
     assert refused or not job_refused, f"the job refuses what the check let pass: {job_refused}"
     assert not refused or any(file.name in refused for file in files), refused

@@ -38,14 +38,14 @@ def registered(tiny_checkpoint, tmp_path, monkeypatch):
     [(1.0, 1.6, "float32"), (1.4, 1.0, "float32"), (1.5, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
 )
 def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
-    assert speeds.faster("dtype", types(float32, bfloat16), ABOUT, tmp_path) == chosen
+    assert speeds.faster(types(float32, bfloat16), ABOUT, tmp_path) == chosen
     (record,) = (tmp_path / "speeds").iterdir()
     assert read_json(record)["seconds"] == {"float32": float32, "bfloat16": bfloat16}
 
 
 def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
-    assert speeds.faster("dtype", types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
-    assert speeds.faster("dtype", types(1.0, 2.0), ABOUT, tmp_path) == "bfloat16"
+    assert speeds.faster(types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
+    assert speeds.faster(types(1.0, 2.0), ABOUT, tmp_path) == "bfloat16"
     first, second = log_lines.messages
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, measured now" in first
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, as measured before" in second
@@ -54,19 +54,18 @@ def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
 def test_the_least_of_turns_counts(tmp_path):
     """The first call of each is slow, and one of float32's turns is disturbed by other work."""
     ways = {"float32": taking(9.0, 1.0, 5.0), "bfloat16": taking(7.0, 2.0, 2.0)}
-    assert speeds.faster("dtype", ways, ABOUT, tmp_path) == "float32"
+    assert speeds.faster(ways, ABOUT, tmp_path) == "float32"
 
 
-@pytest.mark.parametrize("change", ["question", "about", "threads", "processor"])
+@pytest.mark.parametrize("change", ["about", "threads", "processor"])
 def test_another_case_is_measured_anew(tmp_path, monkeypatch, change):
-    assert speeds.faster("dtype", types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
+    assert speeds.faster(types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
     if change == "threads":
         monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
     if change == "processor":
         monkeypatch.setattr(speeds, "processor", lambda: "another")
-    question = "training" if change == "question" else "dtype"
     about = {"width": 9} if change == "about" else ABOUT
-    assert speeds.faster(question, types(1.0, 2.0), about, tmp_path) == "float32"
+    assert speeds.faster(types(1.0, 2.0), about, tmp_path) == "float32"
 
 
 def choose(folder, both, ways, answers):
@@ -77,7 +76,7 @@ def choose(folder, both, ways, answers):
         both.wait()
         return first()
 
-    answers.put(speeds.faster("dtype", {**ways, "float32": together}, ABOUT, folder))
+    answers.put(speeds.faster({**ways, "float32": together}, ABOUT, folder))
 
 
 def test_two_processes_that_measure_at_once_agree(tmp_path):

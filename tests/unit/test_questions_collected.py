@@ -7,7 +7,7 @@ import made_up_answers as made_up
 import pandas as pd
 import pytest
 
-from pretrace.questions.collected import check, table_of
+from pretrace.questions.collected import check_answers, table_of
 from pretrace.questions.table import SCHEMA
 from pretrace.runtime.errors import InputError
 
@@ -85,18 +85,18 @@ def broken(column: str, value: object, row: int = 3) -> list[dict]:
 )  # fmt: skip
 def test_a_bad_row_is_named_with_file_line_and_column(tmp_path, rows, message):
     with pytest.raises(InputError, match=message):
-        check(written(tmp_path / "a.csv", rows), metrics=False)
+        check_answers(written(tmp_path / "a.csv", rows), metrics=False)
 
 
 def test_metrics_need_documents_of_both_labels(tmp_path):
     rows = [row for row in made_up.rows(documents=2, passages=1) if row["label"] == 1]
     path = written(tmp_path / "a.parquet", rows)
-    check(path, metrics=False)
+    check_answers(path, metrics=False)
     with pytest.raises(InputError, match="2 with label 1 and 0 with label 0"):
-        check(path, metrics=True)
+        check_answers(path, metrics=True)
 
 
 def test_a_file_without_a_usable_answer_is_refused(tmp_path):
     base = {"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}
     with pytest.raises(InputError, match="no answer is usable"):
-        check(written(tmp_path / "a.csv", [base | {"answer": "maybe"}]), metrics=False)
+        check_answers(written(tmp_path / "a.csv", [base | {"answer": "maybe"}]), metrics=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pretrace.questions.answering import Letters, Progress, Prompt, Reply, split_units
+from pretrace.questions.answering import Advance, Letters, Prompt, Reply, split_units
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import read_wording
 from pretrace.questions.table import SCHEMA
@@ -27,7 +27,7 @@ class Scripted:
     def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
         self.truth, self.refuse, self.asked = truth, refuse, []
 
-    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         self.asked += prompts
         progress(len(prompts))
         return [self._letter(prompt) for prompt in prompts]
@@ -39,7 +39,7 @@ class Scripted:
         right = next(letter for letter, text in lines.items() if text in self.truth)
         return Letters(tuple(0.7 if letter == right else 0.1 for letter in "ABCD"), right)
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         self.asked += prompts
         progress(len(prompts))
         if self.refuse:

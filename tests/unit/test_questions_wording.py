@@ -113,7 +113,7 @@ def test_a_continuation_matches_above_80_of_100():
 
 def test_the_papers_prompt_is_sent_as_printed():
     wording = read_wording(PROMPTS)
-    prompt = wording.choice("book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"])
+    prompt = wording.de_cop.prompt("book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"])
     assert prompt.plain == (
         "You are entering a multiple choice questions exam. You should directly answer each question by choosing the "
         "correct option. Be concise and straight to the point in your answer. Output only the letter corresponding to "
@@ -121,23 +121,23 @@ def test_the_papers_prompt_is_sent_as_printed():
         'Question: Which of the following passages is verbatim from the "Dune" book by Frank Herbert?\nOptions:\n'
         "A. one\nB. t{w}o\nC. three\nD. four\n\nAnswer:"
     )
-    assert 'from the arXiv paper "T"?' in wording.choice("paper", "T", "", list("abcd")).user
-    authors = wording.choice("book_authors", "T", "A", list("abcd"))
+    assert 'from the arXiv paper "T"?' in wording.de_cop.prompt("paper", "T", "", list("abcd")).user
+    authors = wording.de_cop.prompt("book_authors", "T", "A", list("abcd"))
     assert authors.system == f"{prompt.system}\n\nFormat your answer as '<correct letter>'."
     assert 'from the "T" book by A?' in authors.user
     assert (prompt.written, authors.written) == (0, 1)
     smallest, printed = (
-        wording.choice(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
+        wording.de_cop.prompt(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
     )
     assert smallest.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>.'"
     assert printed.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
     assert (smallest.written, printed.written) == (2, 0)
     assert 'from the "T" book by A?' in smallest.user
     assert 'from the "T" by A?' in printed.user
-    assert 'from the "T" by A?' in wording.choice("book_llama", "T", "A", list("abcd")).user
-    assert wording.completion("We, the people", chat=False).plain == "We, the people"
-    assert wording.completion("We, the people", chat=True).user.endswith("\n\nWe, the people")
-    assert '"So [MASK] ran."' in wording.cloze(mask("So Alice ran.")).user
+    assert 'from the "T" by A?' in wording.de_cop.prompt("book_llama", "T", "A", list("abcd")).user
+    assert wording.completion.prompt("We, the people", chat=False).plain == "We, the people"
+    assert wording.completion.prompt("We, the people", chat=True).user.endswith("\n\nWe, the people")
+    assert '"So [MASK] ran."' in wording.name_cloze.prompt(mask("So Alice ran.")).user
 
 
 @pytest.mark.parametrize(
@@ -146,14 +146,24 @@ def test_the_papers_prompt_is_sent_as_printed():
         ("de_cop", "user", "{question} {A} {B} {C}", "'{D}' is missing"),
         ("completion", "plain", "{prefix} {title}", "'{title}' is not a placeholder of this text"),
         ("completion", "chat", "{prefix", "de_cop.yaml: completion.chat|completion.chat"),
-        ("name_cloze", "noun", 3, "name_cloze.noun must be a text, not 3"),
+        ("name_cloze", "noun", 3, "name_cloze.noun: the number 3 where text is needed"),
         ("de_cop", "question", {"book": "{author}"}, "'{title}' is missing"),
-        ("de_cop", "question", {}, "must map kinds"),
-        ("de_cop", "format", {"boks": {}}, "format.boks: there is no question 'boks': did you mean"),
-        ("de_cop", "format", {"book": {"sentence": "So."}}, "must have the keys sentence and written"),
-        ("de_cop", "format", {"book": {"sentence": "So.", "written": -1}}, "must be a whole number, not -1"),
+        ("de_cop", "question", {}, "A map from kinds"),
+        (
+            "de_cop",
+            "format",
+            {"boks": {"sentence": "So.", "written": 1}},
+            "format.boks: there is no question 'boks': did you mean",
+        ),
+        ("de_cop", "format", {"book": {"sentence": "So."}}, "format.book: missing key 'written'"),
+        (
+            "de_cop",
+            "format",
+            {"book": {"sentence": "So.", "written": -1}},
+            "format.book.written: -1 is not valid",
+        ),
         ("de_cop", "format", {"book": {"sentence": "{A}", "written": 1}}, "'{A}' is not a placeholder"),
-        ("name_cloze", "user", None, "name_cloze.user must be a text"),
+        ("name_cloze", "user", None, "name_cloze.user: nothing where text is needed"),
     ],
 )
 def test_a_wrong_file_of_prompts_is_named_by_its_key(tmp_path, section, key, text, words):
@@ -164,5 +174,5 @@ def test_a_wrong_file_of_prompts_is_named_by_its_key(tmp_path, section, key, tex
         read_wording(tmp_path / "de_cop.yaml")
     del given[section]
     (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
-    with pytest.raises(InputError, match=f"the key {section}"):
+    with pytest.raises(InputError, match=f"missing key '{section}'"):
         read_wording(tmp_path / "de_cop.yaml")

@@ -146,7 +146,7 @@ def test_the_papers_seven_prompts_are_there(tmp_path):
     assert prompts[3].endswith("concluded,")
     assert prompts[0] == "The world witnessed the fall of the Berlin Wall in"
     (tmp_path / "empty.yaml").write_text("prompts: []\n")
-    with pytest.raises(InputError, match="key prompts must hold a list"):
+    with pytest.raises(InputError, match=r"prompts: .*a list of texts"):
         read_openings(tmp_path / "empty.yaml")
 
 

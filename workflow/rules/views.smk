@@ -1,5 +1,6 @@
-# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10. It comes from a file, or a model makes or writes it; the script asks which. Requests to models behind APIs are sent
-# by the machine that starts the workflow (see questions.smk).
+# A stored view is named by its benchmark and itself: sotu/synonym_by_smollm2-135m-10. It comes from a file, or a model
+# makes or writes it; the script asks which. Requests to models behind APIs are sent by the machine that starts the
+# workflow (see questions.smk).
 localrules:
     get_view,
 

@@ -39,7 +39,7 @@ Located = tuple[str, Text]
 
 
 @dataclass(frozen=True)
-class Side:
+class ClassTexts:
     """The texts of one class, each with its position in its file; the file; the language of the texts."""
 
     name: str
@@ -145,8 +145,8 @@ def check_corpus(texts: Path, language: str = "en") -> list[str]:
     ]
 
 
-def _side(name: str, file: Path, rows: Iterable[Located], label: int | None, language: str) -> Side:
-    return Side(name, file, [row for row in rows if row[1].label == label], language)
+def _side(name: str, file: Path, rows: Iterable[Located], label: int | None, language: str) -> ClassTexts:
+    return ClassTexts(name, file, [row for row in rows if row[1].label == label], language)
 
 
 def _labels(rows: Iterable[Located]) -> str:
@@ -160,8 +160,8 @@ def _folded(text: Text) -> str:
     return " ".join(text.text.split())
 
 
-def _shared(suspects: Side, known: Side) -> list[str]:
-    """The remark about suspects that overlap with known texts; an error if a text is in both or most overlap."""
+def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
     place_of = {_folded(text): where for where, text in reversed(known.rows)}
     equal = [(where, place_of[_folded(text)]) for where, text in suspects.rows if _folded(text) in place_of]
     if equal:
@@ -194,8 +194,8 @@ def _shared(suspects: Side, known: Side) -> list[str]:
     ]
 
 
-def _repeats(side: Side) -> list[str]:
-    """The remark about texts that are in a class more than once."""
+def _repeats(side: ClassTexts) -> list[str]:
+    """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
     pairs = [(first.setdefault(_folded(text), where), where) for where, text in side.rows]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
@@ -206,8 +206,8 @@ def _repeats(side: Side) -> list[str]:
     ]
 
 
-def _without_counterpart(suspects: Side, known: Side) -> list[str]:
-    """The remark about suspects whose subset and length no known text has; an error if that leaves none."""
+def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on suspects whose subset and length no known text has; raise an error if that leaves none."""
     there = {text.slice for text in known.texts}
     lost = [text.slice for text in suspects.texts if text.slice not in there]
     if not lost:
@@ -240,8 +240,8 @@ def _range(lengths: Sequence[int]) -> str:
     return str(low) if low == high else f"{low} to {high}"
 
 
-def _lengths(suspects: Side, known: Side) -> list[str]:
-    """The remarks about texts of several lengths; an error if no suspect is about as long as any known text."""
+def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on texts of several lengths; raise an error if no suspect is about as long as any known text."""
     remarks = []
     known_lengths = known.lengths()
     for length, a in suspects.lengths().items():
@@ -267,8 +267,8 @@ def _lengths(suspects: Side, known: Side) -> list[str]:
     return remarks
 
 
-def _spread(side: Side) -> list[str]:
-    """The remarks about texts of one class that have several lengths."""
+def _spread(side: ClassTexts) -> list[str]:
+    """Remark on texts of one class that have several lengths."""
     return [
         f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known non-members need the same "
         f"lengths. {CUT}"
@@ -277,7 +277,7 @@ def _spread(side: Side) -> list[str]:
     ]
 
 
-def _refuse_documents_of_both(suspects: Side, known: Side) -> None:
+def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
     """Raise `InputError` if a document has texts of both classes: its known texts would be left out."""
     for document in sorted(suspects.documents & known.documents)[:1]:
         (ours, theirs) = (
@@ -291,8 +291,8 @@ def _refuse_documents_of_both(suspects: Side, known: Side) -> None:
         )
 
 
-def _without_documents(suspects: Side, known: Side) -> list[str]:
-    """The remark about texts that name no document: each counts as a document."""
+def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on texts that name no document: each counts as a document."""
     without = [side for side in (suspects, known) if not side.documents and len(side.rows) > 1]
     if not without:
         return []
@@ -303,8 +303,8 @@ def _without_documents(suspects: Side, known: Side) -> list[str]:
     ]
 
 
-def _too_few(suspects: Side, known: Side) -> list[str]:
-    """The remarks about too few known texts or documents."""
+def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on too few known texts or documents."""
     texts, documents = len(known.rows), len(known.documents)
     remarks = []
     if texts < FEWEST_TEXTS:
@@ -321,8 +321,8 @@ def _too_few(suspects: Side, known: Side) -> list[str]:
     return remarks
 
 
-def _least_p(suspects: Side, held_out: Side) -> list[str]:
-    """The remark about a test whose least possible p is above `LEVEL`, or that has few documents."""
+def _least_p(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
+    """Remark on a test whose least possible p is above `LEVEL`, or that has few documents."""
     weakness = ""
     if both := suspects.documents & held_out.documents:
         ours, theirs = (Counter(text.document for text in side.texts) for side in (suspects, held_out))
@@ -340,16 +340,16 @@ def _least_p(suspects: Side, held_out: Side) -> list[str]:
     return [f"{suspects.file}: {weakness}. {advice}"] if weakness else []
 
 
-def _strata(side: Side) -> Counter[frozenset[Slice]]:
-    """Number of documents by their subsets and lengths; a text without a document is one."""
+def _strata(side: ClassTexts) -> Counter[frozenset[Slice]]:
+    """Count documents by their subsets and lengths; a text without a document is one."""
     slices: dict[str, set[Slice]] = defaultdict(set)
     for text in side.texts:
         slices[text.document or text.text_id].add(text.slice)
     return Counter(map(frozenset, slices.values()))
 
 
-def _equal_within(suspects: Side, held_out: Side) -> list[str]:
-    """The remark about suspected texts that equal a held-out one of their document."""
+def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
+    """Remark on suspected texts that equal a held-out one of their document."""
     there = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
     equal = [
         (where, there[text.document, _folded(text)])

@@ -89,7 +89,12 @@ def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: in
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):
-        _fetch_archive(entry.url, folder, attempts)
+        archive = folder / entry.url.rpartition("/")[2]
+        Fetcher(attempts).save(entry.url, archive)
+        names = unpack(archive, folder / "archive", (".jsonl",))
+        hashes = {name: sha256_file(folder / "archive" / name) for name in names}
+        described = {"hub": "archive", "commit": sha256_file(archive), "files": hashes}
+        write_json(folder / MANIFEST, {"repositories": [described]})
     elif isinstance(entry, FromHub):
         files = wanted(entry, part)
         try:
@@ -124,29 +129,16 @@ def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str)
         group for group in files.groups if not any(fnmatch.filter(names, pattern) for pattern in group)
     ]
     if isinstance(entry, DataSet) and set(names) <= {README}:
-        _refuse_script(files.hub, commit)
+        if scripts := [name for name in names_in(files.hub, "dataset", commit) if name.endswith(".py")]:
+            raise InputError(
+                f"{files.hub} at commit {commit} has no data files, only a script ({scripts[0]}), and scripts are "
+                "never run. Many such data sets have Parquet files at revision: refs/convert/parquet; or make the data "
+                "once where you trust the script, save them (`save_to_disk`) and give the folder under `paths` of "
+                "config.yaml."
+            )
         missing = list(files.groups)
     if len(missing) == len(files.groups) or (missing and files.every):
         raise InputError(
             f"{files.hub} at commit {commit} has no file like {', '.join(missing[0][:3])}: its layout "
             "has changed; give the revision that has it, or a path under `paths` of config.yaml."
         )
-
-
-def _refuse_script(hub: str, commit: str) -> None:
-    """Raise `InputError` if a repository has code in place of data."""
-    if scripts := [name for name in names_in(hub, "dataset", commit) if name.endswith(".py")]:
-        raise InputError(
-            f"{hub} at commit {commit} has no data files, only a script ({scripts[0]}), and scripts are never run. "
-            "Many such data sets have Parquet files at revision: refs/convert/parquet; or make the data once where you "
-            "trust the script, save them (`save_to_disk`) and give the folder under `paths` of config.yaml."
-        )
-
-
-def _fetch_archive(url: str, folder: Path, attempts: int) -> None:
-    archive = folder / url.rpartition("/")[2]
-    Fetcher(attempts).save(url, archive)
-    names = unpack(archive, folder / "archive", (".jsonl",))
-    hashes = {name: sha256_file(folder / "archive" / name) for name in names}
-    described = {"hub": "archive", "commit": sha256_file(archive), "files": hashes}
-    write_json(folder / MANIFEST, {"repositories": [described]})

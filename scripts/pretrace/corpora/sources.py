@@ -61,7 +61,7 @@ def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source]
     return registering(SOURCES, source)
 
 
-ROW_GROUP = 1 << 24
+CHARACTERS_OF_A_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
 
 
@@ -123,7 +123,7 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
         pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
         Progress(title, total=None, unit="characters") as progress,
     ):
-        for group in by_size(texts, ROW_GROUP, size=len):
+        for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):
             writer.write_table(pa.table({"text": group}, schema=schema))
             progress.update(sum(map(len, group)))
 

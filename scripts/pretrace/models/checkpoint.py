@@ -96,7 +96,7 @@ class Checkpoint:
 
 
 def _stamp(file: Path) -> list[int]:
-    """The file's size, and in ns the last change of its bytes and of anything about it."""
+    """Return the file's size, and in ns the last change of its bytes and of anything about it."""
     status = file.stat()
     return [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
 
@@ -201,7 +201,7 @@ def _weights_of(path: Path) -> list[str]:
 
 
 def _shapes(file: Path) -> dict[str, list[int]]:
-    """The shape of each tensor of a safetensors file; `InputError` if it is damaged."""
+    """Read the shape of each tensor of a safetensors file; `InputError` if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:

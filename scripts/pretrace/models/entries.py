@@ -66,19 +66,19 @@ class Price(Keys):
     """For completion tokens."""
 
 
-Ids = Some[list[Annotated[int, Field(ge=0)]]]
+TokenIds = Some[list[Annotated[int, Field(ge=0)]]]
 
 
-class Letters(Keys):
+class LetterIds(Keys):
     """The token ids of the letters of questions."""
 
-    A: Ids
-    B: Ids
-    C: Ids
-    D: Ids
+    A: TokenIds
+    B: TokenIds
+    C: TokenIds
+    D: TokenIds
 
 
-Url = Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]
+ApiUrl = Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]
 KeyName = Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$"), SECRET]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 
@@ -86,7 +86,7 @@ Concurrency = Annotated[int, Field(ge=1, le=256)]
 class Api(Keys):
     """The address of a model behind an API, its features and its price."""
 
-    base_url: Url
+    base_url: ApiUrl
     """The API's address, as https://api.openai.com/v1, without a user name or key."""
     model: Some[str]
     """The model's name at this API."""
@@ -105,7 +105,7 @@ class Api(Keys):
     top_logprobs: Maybe[Annotated[int, Field(ge=1, le=100)]] = None
     """How many of the most probable next tokens the API returns (default, none; letters are then read from the text
     of the answer)."""
-    logit_bias: Maybe[Letters] = None
+    logit_bias: Maybe[LetterIds] = None
     """Token ids of the letters A to D, if the API accepts a bias; the model then answers with one of them. Needs
     `top_logprobs`."""
     echo: bool = False

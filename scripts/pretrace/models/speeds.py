@@ -1,8 +1,8 @@
-"""Which of two ways to compute is faster on this processor: measured once for each model, written down and kept.
+"""Which of two types is faster on this processor: measured once for each model, written down and kept.
 
 Processor flags do not say it: with avx512_bf16 bfloat16 is twice as fast as float32 on one processor and slower on
 another. The record stays beside the model's checkpoint.json. A new folder measures again, so noise must not decide:
-the second way must be clearly faster, and small models are not measured.
+the second type must be clearly faster, and small models are not measured.
 """
 
 import os
@@ -29,32 +29,30 @@ _WIDEST = 2048  # rows and columns of a larger matrix are timed in part
 _clock = time.thread_time  # other work on the machine does not count
 
 
-def faster(question: str, ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) -> str:
-    """Choose one of two `ways` by name: the second if it is at least `CLEARLY` times as fast as the first.
+def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) -> str:
+    """Choose one of two types by name: the second if it is at least `CLEARLY` times as fast as the first.
 
-    Measures unless `folder`/speeds has a record of the `question` about this processor, these threads and what
+    Measures both `ways` to compute unless `folder`/speeds has a record about this processor, these threads and what
     `about` names. The first record that is written counts, also for a job that measured at the same time.
     """
     import torch
 
     here = {"processor": processor(), "threads": torch.get_num_threads(), "torch": torch.__version__}
     case = {**about, **here}
-    record = folder / "speeds" / f"{question}-{digest(case)[:12]}.json"
+    record = folder / "speeds" / f"dtype-{digest(case)[:12]}.json"
     when = "as measured before" if record.is_file() else "measured now"
     if not record.is_file():
         _write_first(record, {"about": case, **_compared(ways)})
     result = read_json(record)
     chosen: str = result["chosen"]
     times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items())
-    log.info(
-        "%s: %s (%s, %s on %s with %d threads: %s)",
-        question, chosen, times, when, here["processor"], here["threads"], record,
-    )  # fmt: skip
+    log.info("dtype: %s (%s, %s on %s with %d threads: %s)",
+             chosen, times, when, here["processor"], here["threads"], record)  # fmt: skip
     return chosen
 
 
 def _compared(ways: Mapping[str, Seconds]) -> dict[str, Any]:
-    """The least seconds of each way; they take turns, because a machine's speed drifts."""
+    """Measure the least seconds of each way; they take turns, because a machine's speed drifts."""
     (first, usual), (second, other) = ways.items()
     usual(), other()  # the first time is slow: kernels are made, pages are touched
     times = [(usual(), other()) for _ in range(REPETITIONS)]

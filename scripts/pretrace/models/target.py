@@ -176,7 +176,7 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
         return "float32"
     shapes = checkpoint.matrix_shapes()
     ways = {kind: products(shapes, kind) for kind in ("float32", "bfloat16")}
-    return faster("dtype", ways, {"config": checkpoint.files["config.json"]}, folder)
+    return faster(ways, {"config": checkpoint.files["config.json"]}, folder)
 
 
 def _quantised(bits: int | None, device: str) -> str:

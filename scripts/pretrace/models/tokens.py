@@ -78,7 +78,7 @@ def load_decoder(checkpoint_json: Path) -> Callable[[Sequence[Sequence[int]]], l
 
 
 def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
-    """Whether transformers reads tokenizer.json unchanged: saved by its own class, no other settings or tokens."""
+    """Tell whether transformers reads tokenizer.json unchanged: saved by its own class, no other settings or tokens."""
     if not {"tokenizer.json", "tokenizer_config.json"} <= checkpoint.files.keys():
         return False
     settings = read_json(checkpoint.path / "tokenizer_config.json")

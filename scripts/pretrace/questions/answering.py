@@ -12,7 +12,7 @@ PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
 ORDERS = tuple(permutations(range(len(LETTERS))))
 """Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
 
-Progress = Callable[[int], None]
+Advance = Callable[[int], None]
 """Takes how many more prompts are answered."""
 
 
@@ -87,21 +87,21 @@ class Answerer(Protocol):
     def tokenizer(self) -> Any:
         """The model's own tokenizer, None if it is unknown: texts are then split, and answers cut, in words."""
 
-    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         """Return the letter that answers each multiple-choice prompt."""
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         """Return the text that the model writes to each prompt, greedily, at most this many units of `split_units`."""
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
         """Sample a text of at most `most` tokens for each prompt, at PARAPHRASE_TEMPERATURE.
 
         `again` counts the rounds, and each round gives other answers.
         """
 
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
         """Sample `samples` continuations of each opening, each about as long as the rest of its text, or longer.
 
         An opening that the model cannot continue has none.

@@ -62,7 +62,7 @@ def calibrate(
 
 
 def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Each document's mean probability of the letters over its answers to de_cop, with its label and fold."""
+    """Average the letters' probabilities over each document's answers to de_cop, with its label and fold."""
     rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
     rows = rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
     grouped = rows[rows[PROBABILITIES].notna().all(axis=1)].groupby(["paraphraser", "id"], sort=True)
@@ -72,14 +72,14 @@ def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.
 
 
 def _deltas(clean: pd.DataFrame) -> Floats:
-    """Shape (4,): a quarter minus the documents' mean probabilities; not a number without documents."""
+    """Return a quarter minus the documents' mean probabilities, shape (4,); not a number without documents."""
     if clean.empty:
         return np.full(len(LETTERS), np.nan)
     return 0.25 - clean[MEANS].to_numpy(np.float64).mean(axis=0)
 
 
 def _cross_fitted(means: pd.DataFrame) -> Floats:
-    """For each document the deltas of the clean documents in other folds, of its paraphraser and length."""
+    """Return for each document the deltas of the clean documents in other folds, of its paraphraser and length."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
         for fold in rows["fold"].unique():
@@ -93,7 +93,7 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
 
 
 def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
-    """The deltas of another benchmark's clean documents of the same length, and paraphraser if it has that."""
+    """Return the deltas of another benchmark's clean documents of the length, and of the paraphraser if it has that."""
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     clean = held[held["label"].eq(0)]
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.views.wordnet import function_words
+from pretrace.views.words import replaced
 
 MASK = "[MASK]"
-UNITS = 16
+ANSWER_UNITS = 16
 """Tokens or words that an answer may take: `<name>Ponyboy</name>` and a little more."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
@@ -65,7 +66,8 @@ def mask(text: str) -> Cloze | None:
     for kind, candidates in kinds:
         if candidates:
             chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
-            return Cloze(_without(text, words, chosen), chosen, kind)
+            masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
+            return Cloze(replaced(text, masks), chosen, kind)
     return None
 
 
@@ -98,15 +100,6 @@ def _nouns(words: list[_Word], text: str) -> list[str]:
         if before.text.lower() in _DETERMINERS and ends and len(word.text) >= 3 and word.text.islower():
             nouns.append(word.text)
     return [word for word in nouns if word not in function_words()]
-
-
-def _without(text: str, words: list[_Word], chosen: str) -> str:
-    parts, done = [], 0
-    for word in words:
-        if word.text == chosen:
-            parts += [text[done : word.start], MASK]
-            done = word.end
-    return "".join([*parts, text[done:]])
 
 
 _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)

@@ -18,13 +18,10 @@ from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
-Answer = dict[str, Any]
-"""A row of the answers table by column (`table.SCHEMA`)."""
-
 _KEY = ("task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation")
 
 
-def check(path: Path, *, metrics: bool) -> None:
+def check_answers(path: Path, *, metrics: bool) -> None:
     """Read the whole file; raise `InputError` (file, row, column, remedy) at its first mistake.
 
     With `metrics`, it needs documents of both labels.
@@ -44,8 +41,8 @@ def check(path: Path, *, metrics: bool) -> None:
         raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
 
 
-def collected(path: Path) -> Iterator[Answer]:
-    """Yield the rows of the file as rows of the answers table, each checked."""
+def collected(path: Path) -> Iterator[Row]:
+    """Yield the rows of the file as rows of the answers table (`table.SCHEMA`), each checked."""
     seen: dict[tuple[Any, ...], str] = {}
     label_of: dict[str, tuple[int | None, str]] = {}
     for where, row in rows(path):
@@ -93,7 +90,7 @@ def table_of(path: Path) -> Any:
     return pa.Table.from_pylist(answers, schema=SCHEMA)
 
 
-def _place(answer: Answer) -> tuple[Any, ...]:
+def _place(answer: Row) -> tuple[Any, ...]:
     return tuple((answer[name] is not None, answer[name] or 0) if name in ("length", "permutation") else answer[name]
                  for name in _KEY)  # fmt: skip
 
@@ -154,12 +151,12 @@ class Written(Collected):
     """text, or null"""
 
 
-_NOTHING: Answer = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.fromkeys(
+_NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.fromkeys(
     ("length", "permutation", "true_answer", *PROBABILITIES, "answer", "correct", "reason")
 )
 
 
-def _answer(where: str, row: Row) -> Answer:
+def _answer(where: str, row: Row) -> Row:
     task = str(row.get("task") or "de_cop")
     if task not in QUESTION_METHODS:
         raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")

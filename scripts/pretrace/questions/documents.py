@@ -79,7 +79,7 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
 
 
 def _stand_in(row: Mapping[Hashable, Any]) -> Text:
-    """A passage without its text; its id takes the place of the text when folds are assigned."""
+    """Make a passage without its text; its id takes the place of the text when folds are assigned."""
     length = None if pd.isna(row["length"]) else int(row["length"])
     parts = (row["document"], row["subset"], length, row["passage"])
     text_id = "|".join(str(part) for part in parts if part not in ("", None))

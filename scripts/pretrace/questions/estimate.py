@@ -7,7 +7,7 @@ import pandas as pd
 
 from pretrace.models.api.endpoint import NANO, Endpoint
 from pretrace.questions.answering import ORDERS
-from pretrace.questions.cloze import UNITS
+from pretrace.questions.cloze import ANSWER_UNITS
 from pretrace.questions.over_api import LETTER_TOKENS, TOKENS_A_WORD
 from pretrace.views import PARAPHRASES
 
@@ -59,7 +59,7 @@ def _counts(item: Mapping[str, Any], benchmark: pd.DataFrame, endpoint: Endpoint
             requests = sum(count >= 2 * k for count in tokens)
             return requests, requests * (wording + k), requests * k * TOKENS_A_WORD
         case "name_cloze":
-            return texts, texts * wording + whole, texts * UNITS
+            return texts, texts * wording + whole, texts * ANSWER_UNITS
         case "paraphrase":
             return texts, texts * wording + whole, PARAPHRASES * whole
         case "continuation":

@@ -10,18 +10,19 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
+from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import (
     LETTERS,
     ORDERS,
     PROBABILITIES,
+    Advance,
     Answerer,
     Letters,
-    Progress,
     Prompt,
     split_units,
 )  # fmt: skip
-from pretrace.questions.cloze import UNITS, mask, matches
+from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
@@ -36,9 +37,6 @@ PASSAGES_AT_ONCE = 32
 """Passages whose prompts are alive at a time; those of one document share their header."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
-
-Row = dict[str, Any]
-"""A row of the table of answers, or of the benchmark: a passage."""
 
 TextQuestion = tuple[Prompt, str]
 """A prompt, and the words that answer it."""
@@ -91,7 +89,7 @@ def answer_questions(
     about have a row with a reason, and the log counts them. Raises `InputError` if the benchmark has no such
     passages or no paraphrases.
     """
-    wording.require(kind)
+    wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
     tasks = _tasks(requests, benchmark)
     rows: list[Row] = []
@@ -133,7 +131,7 @@ class _Questions:
     kind: str
     views: Mapping[str, StoredView]
 
-    def rows(self, task: Task, progress: Progress) -> Iterator[Row]:
+    def rows(self, task: Task, progress: Advance) -> Iterator[Row]:
         if not task.has_options:
             yield from self._texts(task, progress)
             return
@@ -144,7 +142,7 @@ class _Questions:
         for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
             yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
-    def _choices(self, task: Task, passages: list[Row], progress: Progress) -> Iterator[Row]:
+    def _choices(self, task: Task, passages: list[Row], progress: Advance) -> Iterator[Row]:
         """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
         options = {}
         for passage in passages:
@@ -172,7 +170,7 @@ class _Questions:
                 )
 
     def _letters(
-        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Progress
+        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Advance
     ) -> Iterator[Letters]:
         ordered = [
             (passage, [options[passage["text_id"]][place] for place in order])
@@ -182,11 +180,11 @@ class _Questions:
         ]
         if choose := CHOICES.get(task.method):
             return (Letters(None, LETTERS[choose(texts)]) for _, texts in ordered)
-        choice = partial(self.wording.choice, self.kind)
+        choice = partial(self.wording.de_cop.prompt, self.kind)
         prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
         return iter(self.answerer.letters(prompts, progress) if prompts else [])
 
-    def _texts(self, task: Task, progress: Progress) -> Iterator[Row]:
+    def _texts(self, task: Task, progress: Advance) -> Iterator[Row]:
         """Yield one row a passage: the words that were asked for, the model's, and whether they agree."""
         questions: list[TextQuestion | None]
         texts = [passage["text"] for passage in task.passages]
@@ -194,12 +192,16 @@ class _Questions:
             agree: Callable[[str, str], bool] = similar
             units, chat = int(task.parameters["k"]), self.answerer.chat
             halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
-            questions = [half and (self.wording.completion(half[0], chat=chat), half[1]) for half in halves]
+            questions = [
+                half and (self.wording.completion.prompt(half[0], chat=chat), half[1]) for half in halves
+            ]
             reason = f"fewer than {2 * units} tokens"
         else:
-            agree, units = matches, UNITS
+            agree, units = matches, ANSWER_UNITS
             clozes, reason = map(mask, texts), "no name or noun to mask"
-            questions = [(self.wording.cloze(cloze), cloze.word) if cloze else None for cloze in clozes]
+            questions = [
+                (self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else None for cloze in clozes
+            ]
         prompts = [question[0] for question in questions if question]
         progress(len(questions) - len(prompts))
         replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])
@@ -224,7 +226,7 @@ def similar(written: str, true: str) -> bool:
 
 
 def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> list[Task]:
-    """The tasks, each once, in the order of the registry; passages by subset, length, document and number."""
+    """List the tasks, each once, in the order of the registry; passages by subset, length, document and number."""
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
     passages = _passages(benchmark)

@@ -15,7 +15,7 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Letters, Opening, Progress, Prompt, Reply
+from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
@@ -36,7 +36,7 @@ class LocalAnswerer:
     def chat(self) -> bool:
         return bool(self.tokenizer.chat_template)
 
-    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         ids = [self._ids(prompt) for prompt in prompts]
         written = max((prompt.written for prompt in prompts), default=0)
         fitting = self._fitting(ids, more=1 + written)
@@ -63,7 +63,7 @@ class LocalAnswerer:
                 answers[fitting[place]] = letters
         return answers
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         """Answer prompts; those of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
@@ -84,7 +84,7 @@ class LocalAnswerer:
         return replies
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
         """Write one prompt's text at a time, seeded by it alone, so that no text depends on the others."""
         ids = [self._ids(prompt) for prompt in prompts]
@@ -102,7 +102,7 @@ class LocalAnswerer:
         progress(sum(reply.skipped for reply in replies))
         return replies
 
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
         """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
 
         A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
@@ -130,13 +130,13 @@ class LocalAnswerer:
         return continued
 
     def _ids(self, prompt: Prompt) -> Ids:
-        """The text that the model reads: the chat template's, or its tokenizer's start token and the prompt."""
+        """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
         if self.chat:
             return self._encoded(self._templated(prompt))
         return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
-        """The prompt as chat messages; a system text that the template refuses or drops goes before the user's."""
+        """Write the prompt as chat messages; a system text that the template refuses or drops precedes the user's."""
         import jinja2
 
         user = {"role": "user", "content": prompt.user}
@@ -161,7 +161,7 @@ class LocalAnswerer:
         return text
 
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
-        """The places of the prompts that fit into the context with `more` tokens after them."""
+        """Return the places of the prompts that fit into the context with `more` tokens after them."""
         context = self._target.context
         fitting = [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
         if len(fitting) < len(ids):
@@ -172,7 +172,7 @@ class LocalAnswerer:
         return fitting
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
-        """The probability of each letter, float32 [4], on the device of the features."""
+        """Compute the probability of each letter, float32 [4], on the device of the features."""
         wanted = sent(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
@@ -196,7 +196,7 @@ class LocalAnswerer:
 
     @cached_property
     def _spellings(self) -> list[list[int]]:
-        """The ids of each letter: every token that is the letter, with or without white space around it."""
+        """Return the ids of each letter: every token that is the letter, with or without white space around it."""
         size = min(len(self.tokenizer), self._reader.features.vocabulary)
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
         ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}

@@ -4,13 +4,12 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.questions.answering import LETTERS, Letters, Opening, Progress, Prompt, Reply, letter_in
+from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply, letter_in
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
-Body = Mapping[str, Any]
 T = TypeVar("T")
 
 LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
@@ -29,7 +28,7 @@ class ApiAnswerer:
     def chat(self) -> bool:
         return self._endpoint.chat
 
-    def letters(self, prompts: Sequence[Prompt], progress: Progress) -> list[Letters]:
+    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         """Choose letters by the probabilities of the first token if the entry says how many `top_logprobs` there are.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
@@ -48,7 +47,7 @@ class ApiAnswerer:
             options["logit_bias"] = {str(id): _BIAS for _, ids in bias for id in ids}
         return self._greedy(prompts, options, letter_of_logprobs, progress)
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Progress) -> list[Reply]:
+    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         tokens = units if self.tokenizer else units * TOKENS_A_WORD
         replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
         if self.tokenizer:
@@ -59,13 +58,13 @@ class ApiAnswerer:
         ]
 
     def _greedy(
-        self, prompts: Sequence[Prompt], options: Body, read: Callable[[Body], T], progress: Progress
+        self, prompts: Sequence[Prompt], options: Body, read: Callable[[Body], T], progress: Advance
     ) -> list[T]:
         requests = [self._request(prompt, temperature=0, **options) for prompt in prompts]
         return self._client.ask(requests, read, progress)
 
     def write(
-        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Progress
+        self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
         requests = [
             self._request(prompt, again, temperature=PARAPHRASE_TEMPERATURE, max_tokens=tokens)
@@ -73,7 +72,7 @@ class ApiAnswerer:
         ]
         return self._client.ask(requests, _whole_reply, progress)
 
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Progress) -> list[list[str]]:
+    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
         """Sample continuations; each is a request of its own, whose answer is stored."""
         requests = [
             self._request(
@@ -98,7 +97,7 @@ class ApiAnswerer:
         return [[f"{space}{text}" for text in group if text is not None] for group in groups]
 
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
-        """A prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
+        """Make a request of a prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""
         if not self.chat:
             return ApiRequest({"prompt": prompt.plain, **options}, again)
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
@@ -158,7 +157,7 @@ def letter_of_logprobs(body: Body) -> Letters:
 
 
 def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:
-    """(token, log-probability in nats) of the most probable tokens at the answer's first position.
+    """Return (token, log-probability in nats) of the most probable tokens at the answer's first position.
 
     In the shape of the chat endpoint, `content[0].top_logprobs`, which some servers give from both, or of the
     completions endpoint, `top_logprobs[0]`.

@@ -1,110 +1,116 @@
 """The wording of questions, which is configuration: config/prompts/de_cop.yaml."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
 
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import read_yaml
-
-_FIELDS = {
-    ("de_cop", "system"): set(),
-    ("de_cop", "user"): {"question", *LETTERS},
-    ("completion", "system"): set(),
-    ("completion", "chat"): {"prefix"},
-    ("completion", "plain"): {"prefix"},
-    ("name_cloze", "system"): set(),
-    ("name_cloze", "user"): {"kind", "passage"},
-    ("name_cloze", "name"): set(),
-    ("name_cloze", "noun"): set(),
-}
-"""Every text of the file that is not a question's, and its placeholders."""
+from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 
 
-@dataclass(frozen=True)
-class Wording:
-    """The texts of a file of prompts, checked: section -> key -> text.
+def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
+    """Make the check of a text that it has all `needed` placeholders, and no others but the `optional` ones."""
 
-    `formats`: question -> the sentence that ends the system text, and how many tokens the model writes before its
-    letter.
-    """
+    def check(text: str) -> str:
+        try:
+            used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
+        except ValueError as error:
+            raise ValueError(f"{error}; write a literal brace twice") from error
+        if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):
+            words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
+            raise ValueError(
+                f"'{{{wrong[0]}}}' {words}; it takes {sorted([*needed, *optional]) or 'nothing'}"
+            )
+        return text
 
-    texts: Mapping[str, Mapping[str, str]]
-    questions: Mapping[str, str]
-    formats: Mapping[str, tuple[str, int]]
+    return AfterValidator(check)
 
-    def choice(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
-        """Word the multiple-choice question about a document, with its options at A to D."""
-        question = self.questions[kind].format(title=title, author=author)
-        own = self.texts["de_cop"]
-        user = own["user"].format(question=question, **dict(zip(LETTERS, options, strict=True)))
-        if kind not in self.formats:
-            return Prompt(user, own["system"])
-        sentence, written = self.formats[kind]
-        return Prompt(user, f"{own['system']}\n\n{sentence}", written)
 
-    def completion(self, prefix: str, *, chat: bool) -> Prompt:
-        own = self.texts["completion"]
-        return Prompt(own["chat" if chat else "plain"].format(prefix=prefix), own["system"])
+Plain = Annotated[str, fields()]
+"""A text without placeholders."""
 
-    def cloze(self, cloze: Cloze) -> Prompt:
-        own = self.texts["name_cloze"]
-        return Prompt(own["user"].format(kind=own[cloze.kind], passage=cloze.masked), own["system"])
 
-    def require(self, kind: str) -> str:
-        """Return the kind of question, if it exists; `InputError` names the nearest."""
-        if kind not in self.questions:
-            raise InputError(f"there is no question '{kind}': {nearest(kind, self.questions)}")
-        return kind
+class Format(Keys):
+    """`sentence` ends the system text, then the model writes a number of tokens before its letter."""
+
+    sentence: Plain
+    tokens: Annotated[int, Field(alias="written", ge=0)]
+    """A whole number of tokens."""
+
+
+class ChoiceWording(Keys):
+    """The texts of multiple-choice questions."""
+
+    system: Plain
+    user: Annotated[str, fields("question", *LETTERS)]
+    question: Some[dict[str, Annotated[str, fields("title", optional=["author"])]]]
+    """A map from kinds of documents to questions."""
+    format: dict[str, Format] = {}
+    """A map from kinds of documents to the keys sentence and written."""
+
+    @model_validator(mode="after")
+    def _known(self) -> Self:
+        for kind in self.format:
+            if kind not in self.question:
+                raise ValueError(
+                    f"format.{kind}: there is no question '{kind}': {nearest(kind, self.question)}"
+                )
+        return self
+
+    def require(self, kind: str) -> None:
+        """Raise `InputError` with the nearest kind of question if this one does not exist."""
+        if kind not in self.question:
+            raise InputError(f"there is no question '{kind}': {nearest(kind, self.question)}")
+
+    def prompt(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
+        """Word the question about a document, with its options at A to D."""
+        question = self.question[kind].format(title=title, author=author)
+        user = self.user.format(question=question, **dict(zip(LETTERS, options, strict=True)))
+        if kind not in self.format:
+            return Prompt(user, self.system)
+        own = self.format[kind]
+        return Prompt(user, f"{self.system}\n\n{own.sentence}", own.tokens)
+
+
+class CompletionWording(Keys):
+    """The texts that ask for a continuation."""
+
+    system: Plain
+    chat: Annotated[str, fields("prefix")]
+    bare: Annotated[str, Field(alias="plain"), fields("prefix")]
+
+    def prompt(self, prefix: str, *, chat: bool) -> Prompt:
+        """Ask a model, a `chat` model or another, to continue `prefix`."""
+        return Prompt((self.chat if chat else self.bare).format(prefix=prefix), self.system)
+
+
+class ClozeWording(Keys):
+    """The texts that ask for a masked name."""
+
+    system: Plain
+    user: Annotated[str, fields("kind", "passage")]
+    name: Plain
+    noun: Plain
+
+    def prompt(self, cloze: Cloze) -> Prompt:
+        """Ask for the word that a passage lacks."""
+        kind = self.name if cloze.kind == "name" else self.noun
+        return Prompt(self.user.format(kind=kind, passage=cloze.masked), self.system)
+
+
+class Wording(Keys):
+    """The texts of a file of prompts, by the method that asks with them."""
+
+    de_cop: ChoiceWording
+    completion: CompletionWording
+    name_cloze: ClozeWording
 
 
 def read_wording(path: Path) -> Wording:
-    """Read and check a file of prompts. Raises `InputError` naming the key that is missing or has a wrong field."""
-    given = read_yaml(Path(path))
-    texts: dict[str, dict[str, str]] = {}
-    for (section, key), fields in _FIELDS.items():
-        texts.setdefault(section, {})[key] = _text(path, given, section, key, fields)
-    questions = (given["de_cop"] or {}).get("question")
-    if not isinstance(questions, dict) or not questions:
-        raise InputError(f"{path}: de_cop.question must map kinds of documents to questions.")
-    for kind, text in questions.items():
-        _check(f"{path}: de_cop.question.{kind}", text, {"title", "author"}, needed={"title"})
-    return Wording(texts, questions, _formats(path, given["de_cop"].get("format", {}), questions))
-
-
-def _formats(path: Path, given: Any, questions: Mapping[str, str]) -> dict[str, tuple[str, int]]:
-    formats = {}
-    for kind, own in (given if isinstance(given, dict) else {"": given}).items():
-        where = f"{path}: de_cop.format.{kind}"
-        if kind not in questions:
-            raise InputError(f"{where}: there is no question '{kind}': {nearest(str(kind), questions)}")
-        if not isinstance(own, dict) or set(own) != {"sentence", "written"}:
-            raise InputError(f"{where} must have the keys sentence and written.")
-        if type(own["written"]) is not int or own["written"] < 0:
-            raise InputError(f"{where}.written must be a whole number, not {own['written']!r}.")
-        formats[kind] = (_check(f"{where}.sentence", own["sentence"], set(), needed=set()), own["written"])
-    return formats
-
-
-def _text(path: Path, given: Mapping[str, Any], section: str, key: str, fields: set[str]) -> str:
-    own = given.get(section)
-    if not isinstance(own, dict) or key not in own:
-        raise InputError(f"{path}: the key {section}.{key} is missing.")
-    return _check(f"{path}: {section}.{key}", own[key], fields, needed=fields)
-
-
-def _check(where: str, text: Any, fields: set[str], *, needed: set[str]) -> str:
-    if not isinstance(text, str):
-        raise InputError(f"{where} must be a text, not {text!r}.")
-    try:
-        fields_used = {name for _, name, _, _ in Formatter().parse(text) if name is not None}
-    except ValueError as error:
-        raise InputError(f"{where}: {error}; write a literal brace twice.") from error
-    if wrong := sorted(fields_used - fields) or sorted(needed - fields_used):
-        words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
-        raise InputError(f"{where}: '{{{wrong[0]}}}' {words}; it takes {sorted(fields) or 'nothing'}.")
-    return text
+    """Read and check a file of prompts. Raises `InputError` with each key that is missing or wrong."""
+    return parse(read_yaml(path), Wording, str(path))

@@ -24,16 +24,12 @@ SCORES = {
 """Their name of a method -> ours, and its setting. Their scores are lower for members, ours higher."""
 
 
-def models_of(columns: list[str]) -> list[str]:
-    """Return the models that a file of answers has columns of."""
-    return list(dict.fromkeys(column.partition(":")[0] for column in columns if column not in QUESTION))
-
-
 def check_released(path: Path, model: str) -> None:
     """Raise `InputError` if a file of answers has none of a model; reads its columns' names alone."""
     import pyarrow.parquet
 
-    models = models_of(pyarrow.parquet.read_schema(path).names)
+    columns = pyarrow.parquet.read_schema(path).names
+    models = {column.partition(":")[0] for column in columns if column not in QUESTION}
     if model not in models:
         raise InputError(f"{path}: there are no answers of '{model}': {nearest(model, models)}")
 
@@ -80,13 +76,8 @@ def released_scores(path: Path, model: str, documents: "pd.Series[str]") -> "pd.
         for name, (method, setting) in SCORES.items()
         if (column := f"{model}:{name}") in given
     ]
-    nothing: dict[str, Any] = {
-        "unit": "document",
-        "view": "original",
-        "start_token": "",
-        "draw": None,
-        "reference": "",
-    }
     frame = pd.concat(frames) if frames else pd.DataFrame(columns=["id", "method", "setting", "score"])
-    frame = frame.dropna(subset="score").assign(**nothing, shots_used=None)
+    frame = frame.dropna(subset="score").assign(
+        unit="document", view="original", start_token="", draw=None, reference="", shots_used=None
+    )
     return frame.astype({"draw": "Int64", "shots_used": "Int64"})[COLUMNS]

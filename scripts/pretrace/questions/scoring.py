@@ -77,7 +77,7 @@ def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
 
 
 def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
-    """De_cop's answers with `correct` as calibrated; those without probabilities stay as they are."""
+    """Calibrate `correct` of de_cop's answers; those without probabilities stay as they are."""
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
     known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)

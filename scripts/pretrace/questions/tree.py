@@ -28,7 +28,7 @@ one stays for the prompt that ends first."""
 Past = list[tuple[torch.Tensor, torch.Tensor]] | None
 """Keys and values [1, heads, tokens, width] of each layer, for all tokens before a branch."""
 
-Answer = Callable[[torch.Tensor], torch.Tensor]
+Readout = Callable[[torch.Tensor], torch.Tensor]
 """Features [width] of a prompt's last token -> its answer, on the same device."""
 
 
@@ -65,7 +65,7 @@ def separate(prompts: Sequence[Ids]) -> Branch:
 
 
 def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int) -> Branch:
-    """`places` are in the order of their tokens, so that the first and the last share only what all share."""
+    """Build a branch; `places` are in the order of their tokens: the first and the last share only what all share."""
     first, last = prompts[places[0]], prompts[places[-1]]
     if first == last:
         return Branch(first[start:], places, written=written)
@@ -131,7 +131,7 @@ class Reader:
         with torch.inference_mode():
             return sharing_of(self.features, self.name) is SharedCache
 
-    def answers(self, root: Branch, answer: Answer) -> Iterator[tuple[list[int], torch.Tensor]]:
+    def answers(self, root: Branch, answer: Readout) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Yield (places, `answer` of the features) once for each branch that ends, in no particular order."""
         if not root.ids and not any(branch.branches or branch.written for branch in root.branches):
             yield from self._read(root.branches, answer, None)
@@ -140,7 +140,7 @@ class Reader:
             yield from self._read([root] if root.ids else root.branches, answer, None)
 
     def _read(
-        self, branches: list[Branch], answer: Answer, past: Past
+        self, branches: list[Branch], answer: Readout, past: Past
     ) -> Iterator[tuple[list[int], torch.Tensor]]:
         todo = sorted(branches, key=lambda branch: -len(branch.ids))
         while todo:
@@ -175,7 +175,7 @@ class Reader:
         )
 
     def _forward(
-        self, batch: list[Branch], answer: Answer, past: Past
+        self, batch: list[Branch], answer: Readout, past: Past
     ) -> tuple[list[list[Branch] | torch.Tensor], list[tuple[torch.Tensor, torch.Tensor]]]:
         """Run a batch; return each branch's children or answer, and the cache if a branch has children.
 
@@ -206,7 +206,7 @@ class Reader:
         return following, [layer.seen for layer in cache.layers]
 
     def _following(
-        self, batch: list[Branch], last: torch.Tensor, answer: Answer
+        self, batch: list[Branch], last: torch.Tensor, answer: Readout
     ) -> list[list[Branch] | torch.Tensor]:
         every = torch.arange(self.features.vocabulary, device=last.device)
         likeliest = [

@@ -11,16 +11,18 @@ thirty times as long.
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pandas as pd
+from pydantic import Field
 
 from pretrace.questions.answering import Answerer, Opening, Prompt
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import read_yaml
+from pretrace.runtime.schema import Keys, parse, read_yaml
+from pretrace.views.stored import view_table
 
 PARAPHRASE_TEMPERATURE = 0.1
 CONTINUATION_TEMPERATURE = 1.0
@@ -34,28 +36,25 @@ _FORM = re.compile(
 _LABEL = re.compile(r"\bExample [A-D]:")
 
 
-@dataclass(frozen=True)
-class ParaphrasePrompts:
-    short: str
-    long: str
+class ParaphrasePrompts(Keys):
+    """What a model is asked for paraphrases."""
+
+    short: Annotated[str, Field(pattern="{text}")]
+    """A text with {text} where the passage goes."""
+    long: Annotated[str, Field(pattern="{text}")]
+    """The same for a passage of `long_from` words or more."""
     long_from: int
+    """A whole number of words."""
 
     def prompt(self, text: str) -> Prompt:
+        """Ask for three paraphrases of a passage."""
         chosen = self.long if len(text.split()) >= self.long_from else self.short
         return Prompt(chosen.replace("{text}", text))
 
 
 def read_prompts(path: Path) -> ParaphrasePrompts:
-    """Read and check a file of prompts. Raises `InputError` naming the key that is missing or wrong."""
-    given = read_yaml(Path(path))
-    if set(given) != {"short", "long", "long_from"}:
-        raise InputError(f"{path}: the keys short, long and long_from are needed, and no other.")
-    for key in ("short", "long"):
-        if not isinstance(given[key], str) or "{text}" not in given[key]:
-            raise InputError(f"{path}: {key} must be a text with {{text}} where the passage goes.")
-    if type(given["long_from"]) is not int:
-        raise InputError(f"{path}: long_from must be a whole number of words.")
-    return ParaphrasePrompts(given["short"], given["long"], given["long_from"])
+    """Read and check a file of prompts. Raises `InputError` with each key that is missing or wrong."""
+    return parse(read_yaml(path), ParaphrasePrompts, str(path))
 
 
 def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
@@ -97,19 +96,13 @@ def paraphrase(
             name, len(without), len(texts), ROUNDS, ", ".join(without[:_LISTED]),
             " ..." if len(without) > _LISTED else "",
         )  # fmt: skip
-    rows = [
-        (id, variant, variant_text)
-        for id, text in texts.items()
-        for variant, variant_text in enumerate(paraphrases.get(text, ()))
-    ]
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
-    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+    return view_table({id: paraphrases.get(text, ()) for id, text in texts.items()})
 
 
 def _paraphrases(
     texts: list[str], answerer: Answerer, prompts: ParaphrasePrompts, name: str
 ) -> dict[str, tuple[str, ...]]:
-    """Each text with a usable answer -> its three paraphrases; malformed answers are asked for again."""
+    """Return text -> its three paraphrases, where usable; malformed answers are asked for again."""
     usable: dict[str, tuple[str, ...]] = {}
     for again in range(ROUNDS):
         left = [text for text in texts if text not in usable]
@@ -139,20 +132,23 @@ def continue_texts(
     for text in sorted(set(benchmark["text"])):
         if half := len(words := text.split()) // 2:
             first = " ".join(words[:half])
-            prompt = wording.completion(first, chat=answerer.chat)
+            prompt = wording.completion.prompt(first, chat=answerer.chat)
             openings[text] = Opening(first, prompt, " ".join(words[half:]))
     with Progress(name, total=len(openings), unit="texts") as progress:
         continuations = answerer.continuations([*openings.values()], samples, progress.update)
     samples_of = dict(zip(openings, continuations, strict=True))
-    rows = [
-        (id, variant, " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())]))
-        for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-        for variant, sample in enumerate(samples_of.get(text, ()))
-    ]
-    frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
+    frame = view_table(
+        {
+            id: [
+                " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())])
+                for sample in samples_of.get(text, ())
+            ]
+            for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
+        }
+    )
     if frame.empty:
         raise InputError(
             f"{name}: no text has two words or more and fits into the model's context with its rest."
         )
     log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
-    return frame.sort_values(["text_id", "variant"], ignore_index=True)
+    return frame

@@ -11,13 +11,10 @@ from pretrace.runtime.files import atomic_path
 MOST_FILES = 10_000
 MOST_BYTES = 4 << 30
 _MOST_RATIO = 200  # text shrinks to a fifth; a file that unpacks to 200 times its size is not text
-_REMEDY = "Delete it and run again."
 _SMALL = 1 << 20  # below this size a high ratio does no harm
 
 
-def unpack(
-    archive: Path, folder: Path, endings: tuple[str, ...], *, most_bytes: int = MOST_BYTES
-) -> list[str]:
+def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     """Unpack the files with these `endings` into `folder`, under their own names; return the sorted names.
 
     Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
@@ -26,7 +23,7 @@ def unpack(
     try:
         with zipfile.ZipFile(archive) as opened:
             members = [member for member in opened.infolist() if not member.is_dir()]
-            _check(archive, members, most_bytes)
+            _check(archive, members)
             # parts of a name with a dot or __MACOSX are what macOS adds to archives
             chosen = [
                 member
@@ -44,7 +41,9 @@ def unpack(
                     if file.tell() != member.file_size:
                         raise InputError(f"{archive}: {member.filename} is not as long as the archive says")
     except (zipfile.BadZipFile, EOFError, NotImplementedError, RuntimeError, OSError) as error:
-        raise InputError(f"{archive} cannot be unpacked ({error}). {remedy(error, _REMEDY)}") from error
+        raise InputError(
+            f"{archive} cannot be unpacked ({error}). {remedy(error, 'Delete it and run again.')}"
+        ) from error
     return sorted(member.filename for member in chosen)
 
 
@@ -52,12 +51,12 @@ def _parts(member: zipfile.ZipInfo) -> tuple[str, ...]:
     return PurePosixPath(member.filename).parts
 
 
-def _check(archive: Path, members: list[zipfile.ZipInfo], most_bytes: int) -> None:
+def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
     total = sum(member.file_size for member in members)
     if len(members) > MOST_FILES:
         raise InputError(f"{archive} holds {len(members)} files; more than {MOST_FILES} are not unpacked.")
-    if total > most_bytes:
-        raise InputError(f"{archive} would unpack to {total} bytes; more than {most_bytes} are not unpacked.")
+    if total > MOST_BYTES:
+        raise InputError(f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} are not unpacked.")
     for member in members:
         name, parts = member.filename, _parts(member)
         if name.startswith("/") or "\\" in name or ":" in parts[0] or {"..", "~"} & set(parts):

@@ -2,7 +2,6 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -37,30 +36,23 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     if not script.is_file():  # installed from a wheel
         script = LIBRARY / "scripts" / f"{rule}.py"
     only = {LIBRARY / registry: function} if registry else {}
-    names = {
-        script.name if path == script else path.relative_to(LIBRARY.parent).as_posix(): path
-        for path in _imported_files(script, only)
-    }
+    names: dict[str, Path] = {}
+    waiting = [script]
+    while waiting:
+        path = waiting.pop()
+        name = script.name if path == script else path.relative_to(LIBRARY.parent).as_posix()
+        if name not in names:
+            names[name] = path
+            waiting += _imports(path, only.get(path, ""))
     digest = hashlib.sha256()
     for name, path in sorted(names.items()):
         digest.update(f"{name}\n{_statements(path, only.get(path, ''))}\n".encode())
     return digest.hexdigest()[:16]
 
 
-def _imported_files(script: Path, only: Mapping[Path, str]) -> set[Path]:
-    files: set[Path] = set()
-    waiting = [script]
-    while waiting:
-        path = waiting.pop()
-        if path not in files:
-            files.add(path)
-            waiting += _imports(path, only.get(path, ""))
-    return files
-
-
 @cache
 def _statements(path: Path, function: str = "") -> str:
-    """The file's text without comments, docstrings and blank lines, and of functions with a decorator only one."""
+    """Return a file without comments, docstrings and blank lines, and of functions with a decorator only one."""
     text = path.read_text(encoding="utf-8")
     if function:
         blocks = re.split(r"\n\n\n+", text)
@@ -73,7 +65,7 @@ def _statements(path: Path, function: str = "") -> str:
 
 @cache
 def _imports(path: Path, function: str = "") -> set[Path]:
-    """The library files that a file imports or renders: all files beside and below it if it imports by name."""
+    """Return the library files that a file imports or renders: all beside and below it if it imports by name."""
     if path.suffix != ".py":
         return set()
     code = _statements(path, function)
@@ -90,7 +82,7 @@ def _imports(path: Path, function: str = "") -> set[Path]:
 
 @cache
 def _files_of(name: str) -> tuple[Path, ...]:
-    """The file of a dotted name: a module's, or that of a package from which a name is taken."""
+    """Return the file of a dotted name: a module's, or that of a package from which a name is taken."""
     folder = LIBRARY
     for part in name.split(".")[1:]:
         module = folder / f"{part}.py"

@@ -102,7 +102,7 @@ def _as_tables(
 
 
 def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """The rows as tables of one row group each; an empty table if there are no rows."""
+    """Yield the rows as tables of one row group each; an empty table if there are no rows."""
     import pyarrow as pa
 
     waiting, alone = next(tables), True

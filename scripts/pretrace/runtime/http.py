@@ -95,7 +95,13 @@ class Fetcher:
                     wait = float(seconds) if seconds.isdecimal() else 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
-                _keep_etag(answer, mark)
+                etag = answer.headers.get("ETag", "")
+                if etag and not etag.startswith(
+                    "W/"
+                ):  # without it, a later request could not continue the file
+                    mark.write_text(etag, encoding="utf-8")
+                else:
+                    mark.unlink(missing_ok=True)
                 size = _copy(answer, part, append=answer.status_code == 206)
         except (httpx2.HTTPError, OSError) as error:
             if advice := remedy(error):
@@ -106,15 +112,6 @@ class Fetcher:
         part.replace(out)
         mark.unlink(missing_ok=True)
         return None, ""
-
-
-def _keep_etag(answer: "httpx2.Response", mark: Path) -> None:
-    """Keep the file's ETag, without which a later request could not continue the file."""
-    etag = answer.headers.get("ETag", "")
-    if etag and not etag.startswith("W/"):
-        mark.write_text(etag, encoding="utf-8")
-    else:
-        mark.unlink(missing_ok=True)
 
 
 def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
@@ -94,12 +95,8 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     read_at = _revision_of(hub, kind, revision)
     cache = str(constants.HF_HUB_CACHE)
     with explained(hub, kind, read_at):
-        fetched = _with_retries(
-            lambda: snapshot_download(
-                hub, repo_type=kind, revision=read_at, allow_patterns=list(patterns), cache_dir=cache
-            )
-        )
-    folder = Path(fetched)
+        fetch = partial(snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache)
+        folder = Path(_with_retries(lambda: fetch(allow_patterns=list(patterns))))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     files = tuple(filter_repo_objects(names, allow_patterns=list(patterns)))
     log.info("%s at %s is commit %s: %d files", hub, read_at, folder.name, len(files))
@@ -164,15 +161,11 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
     with explained(hub, kind, revision):
-        metadata = _with_retries(
-            lambda: get_hf_file_metadata(hf_hub_url(hub, name, repo_type=kind, revision=revision))
-        )
+        url = hf_hub_url(hub, name, repo_type=kind, revision=revision)
+        metadata = _with_retries(lambda: get_hf_file_metadata(url))
         commit = metadata.commit_hash or revision
-        path = Path(
-            _with_retries(
-                lambda: hf_hub_download(hub, name, repo_type=kind, revision=commit, local_dir=folder)
-            )
-        )
+        fetch = partial(hf_hub_download, hub, name, repo_type=kind, revision=commit, local_dir=folder)
+        path = Path(_with_retries(fetch))
     stated = (metadata.etag or "").strip('"')
     if metadata.size is not None and path.stat().st_size != metadata.size:
         raise InputError(f"{hub}/{name}: received {path.stat().st_size} of {metadata.size} bytes. Run again.")

@@ -15,6 +15,7 @@ from tqdm import tqdm
 from pretrace.runtime.errors import InputError, remedy
 
 log = logging.getLogger("pretrace")
+EVERY = 5.0  # seconds between two lines of progress
 _WARNING = re.compile(r"[-0-9]+ [:,0-9]+ WARNING ")
 
 
@@ -104,14 +105,14 @@ _METER = {
 
 
 class Progress:
-    """A progress line at most every `every` seconds, and one at the end.
+    """A progress line at most every five seconds, and one at the end.
 
     >>> with Progress("run_passes tiny/sotu", total=1340, unit="texts") as progress:
     ...     progress.update(64, note="2010 tokens/s")
     """
 
-    def __init__(self, what: str, total: int | None, unit: str, every: float = 5.0) -> None:
-        self.what, self.total, self.unit, self.every = what, total, unit, every
+    def __init__(self, what: str, total: int | None, unit: str) -> None:
+        self.what, self.total, self.unit = what, total, unit
         self.done = 0
         self.note = ""
         self._start = time.monotonic()
@@ -122,7 +123,7 @@ class Progress:
         self.done += count
         self.note = note or self.note
         now = time.monotonic()
-        if now - self._last >= self.every:
+        if now - self._last >= EVERY:
             self._last = now
             self._show()
 

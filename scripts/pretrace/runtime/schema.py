@@ -36,26 +36,21 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 class _UniqueKeyLoader(_Loader):
     """YAML in which a key given twice is an error: plain YAML keeps the last one and says nothing."""
 
-
-def _unique_mapping(loader: _UniqueKeyLoader, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-    seen: set[Any] = set()
-    for key_node, _ in node.value:
-        if key_node.tag == "tag:yaml.org,2002:merge":
-            continue
-        key = loader.construct_object(key_node, deep=True)
-        if not isinstance(key, str | int | float | bool | None):
-            raise yaml.constructor.ConstructorError(
-                None, None, "a key must be a plain value", key_node.start_mark
-            )
-        if key in seen:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"the key '{key}' is given twice", key_node.start_mark
-            )
-        seen.add(key)
-    return yaml.constructor.SafeConstructor.construct_mapping(loader, node, deep=deep)
-
-
-_UniqueKeyLoader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _unique_mapping)
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[Any] = set()
+        for key_node, _ in node.value:
+            if key_node.tag == "tag:yaml.org,2002:merge":
+                continue
+            key = self.construct_object(key_node, deep=True)
+            if not isinstance(key, str | int | float | bool | None):
+                problem = "a key must be a plain value"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            if key in seen:
+                problem = f"the key '{key}' is given twice"
+                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
+            seen.add(key)
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
+        return mapping
 
 
 DEEPEST, LARGEST, LONGEST_TEXT = 30, 1_000_000, 10_000
@@ -209,7 +204,7 @@ def _language(code: str) -> str:
 
 
 Language = Annotated[str, Field(pattern="^[a-z]{2,3}$"), AfterValidator(_language)]
-Span = Annotated[list[int], Field(min_length=2, max_length=2)]
+Years = Annotated[list[int], Field(min_length=2, max_length=2)]
 
 
 def _once(values: list[T]) -> list[T]:
@@ -356,7 +351,7 @@ def key_texts(kind: type[BaseModel]) -> dict[str, str]:
 
 @cache
 def _texts_in(module: str) -> dict[str, dict[str, str]]:
-    """The texts under the fields of each class of a module."""
+    """Return the texts under the fields of each class of a module."""
     tree = ast.parse(inspect.getsource(sys.modules[module]))
     return {
         node.name: {
@@ -424,7 +419,7 @@ def _explained(
 
 
 def _mistake(complaint: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
-    """The mistake's place: parts of `loc` that are not keys name the member of a union."""
+    """Return a complaint with its place: parts of `loc` that are not keys name the member of a union."""
     loc, choices, kind = complaint["loc"], _choices(schema, schema), complaint["type"]
     of_key = loc[-1:] == ("[key]",)  # a key itself is wrong
     parts = loc[:-2] if of_key else loc[:-1] if kind in _OF_KEYS else loc
@@ -433,7 +428,8 @@ def _mistake(complaint: Any, value: Any, schema: dict[str, Any], path: tuple[Any
             choices = _choices_inside(choices, part, schema, listed=isinstance(value, list))
             value, path = value[part], (*path, part)
     context = complaint.get("ctx", {})
-    about = context.get("error", _PLAIN.get(kind, complaint["msg"]).format(**context))
+    plain = _PLAIN[kind].format(**context) if kind in _PLAIN else complaint["msg"]
+    about = context.get("error", plain)
     if of_key:
         value = complaint["input"]
         kind = "invalid_key" if kind.endswith("_type") else kind
@@ -460,7 +456,7 @@ _PLAIN = {
 def _choices_inside(
     choices: list[dict[str, Any]], part: Any, root: dict[str, Any], *, listed: bool
 ) -> list[dict[str, Any]]:
-    """The schemas of what a key or number leads to, each with the description of the whole if it has none."""
+    """Return the schemas of what a key or number leads to, each with the description of the whole if it has none."""
     if own := [choice["properties"][part] for choice in choices if part in choice.get("properties", {})]:
         return [choice for node in own for choice in _choices(node, root)]
     text = next((choice["description"] for choice in choices if "description" in choice), None)
@@ -471,12 +467,12 @@ def _choices_inside(
 
 
 def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    """The schemas that a value may satisfy, each with the node's description."""
-    kept = {key: node[key] for key in ("description", "writeOnly") if key in node}
+    """Return the schemas that a value may satisfy, each with the node's description."""
+    own = {key: node[key] for key in ("description", "writeOnly") if key in node}
     if "$ref" in node:
         named = root["$defs"][node["$ref"].rpartition("/")[2]]
-        return [choice | kept for choice in _choices(named, root)]
-    return [choice | kept for member in node.get("anyOf", []) for choice in _choices(member, root)] or [node]
+        return [choice | own for choice in _choices(named, root)]
+    return [choice | own for member in node.get("anyOf", []) for choice in _choices(member, root)] or [node]
 
 
 def _explain(mistakes: list[_Mistake]) -> str:
@@ -501,7 +497,7 @@ def _explain(mistakes: list[_Mistake]) -> str:
         case "string_pattern_mismatch":
             return f"{key}: {shown} does not have the right form ({first.about}). {description}".strip()
         case "value_error":
-            return f"{key}: {first.about}."
+            return f"{key}: {first.about}{'' if first.about.endswith('?') else '.'}"
         case kind if kind.endswith("_type"):
             wanted = list(dict.fromkeys(choice["type"] for choice in choices if "type" in choice)) or [
                 "object"

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pretrace.benchmarks.fetching import check_dataset
-from pretrace.corpora.readers.shards import HubCorpus, check_corpus
+from pretrace.corpora.readers.shards import HubCorpus, check_shards
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
@@ -49,7 +49,7 @@ def _checks(plan: Plan) -> Iterable[tuple[str, str, Callable[[], Listing]]]:
         yield f"{part} of {benchmark.slug}", str(place), partial(check_dataset, benchmark.entry, part)
     for corpus in plan.corpora_read:
         if isinstance(source := corpus.entry, HubCorpus) and source.path is None:
-            yield f"corpus {corpus.slug}", source.hub, partial(check_corpus, source)
+            yield f"corpus {corpus.slug}", source.hub, partial(check_shards, source)
 
 
 def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> Answer:

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
-from pretrace.models.entries import Concurrency, KeyName, Url
+from pretrace.models.entries import ApiUrl, Concurrency, KeyName
 from pretrace.runtime.schema import Count, Hub, Keys, Maybe, Slug, Some, Unique
 
 SHARED_FOLDERS = (
@@ -29,7 +29,7 @@ Several = Some[list[str]]
 class Server(Keys):
     """Your own OpenAI-compatible inference server for a model."""
 
-    base_url: Url
+    base_url: ApiUrl
     """The server's address, as http://node7:8000/v1."""
     model: Maybe[Some[str]] = None
     """The model's name there (default, its `hub`)."""

@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.sources import BenchmarkEntry, Prefix
+from pretrace.benchmarks.sources import BenchmarkEntry, PrefixDraws
 from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
@@ -329,15 +329,15 @@ def _check_panels(
 
 def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Benchmarks) -> None:
     """Give benchmarks whose entry draws no shots as many as the methods that runs name take."""
-    drawn: dict[str, Prefix] = {}
+    drawn: dict[str, PrefixDraws] = {}
     for where, run in runs:
         shots = most_shots(named_methods(run, where)[0]) if run.methods else 0
         slug = benchmarks.require(str(run.benchmark), f"{where}.benchmark")
         entry = benchmarks.entries[slug]
         if shots and entry.prefix is None and entry.source != "answers":
-            known = drawn.get(slug, Prefix(pool=1))
+            known = drawn.get(slug, PrefixDraws(pool=1))
             draws = max(run.draws or [0]) + 1
-            drawn[slug] = Prefix(pool=max(shots, known.pool), draws=max(draws, known.draws))
+            drawn[slug] = PrefixDraws(pool=max(shots, known.pool), draws=max(draws, known.draws))
     for slug, prefix in drawn.items():
         benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(update={"prefix": prefix})
 
@@ -495,7 +495,7 @@ def _resolve_methods(
     return chosen, left_out
 
 
-def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: Prefix) -> None:
+def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:
     """Whether what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
     if shots > prefix.pool:
         raise InputError(
@@ -510,7 +510,7 @@ def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: Prefix) -> No
         )
 
 
-def _usual_draws(prefix: Prefix | None) -> list[int]:
+def _usual_draws(prefix: PrefixDraws | None) -> list[int]:
     """The first draw, and every placebo's."""
     return [0] if prefix is None else [0, *range(prefix.draws, prefix.draws + prefix.placebos)]
 

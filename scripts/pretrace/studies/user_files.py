@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
-from pretrace.benchmarks.loaders.local import check as check_texts
-from pretrace.benchmarks.loaders.local import texts_of
+from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel
-from pretrace.questions.collected import check as check_answers
+from pretrace.questions.collected import check_answers
 from pretrace.questions.released import check_released
 from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu

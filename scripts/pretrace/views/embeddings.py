@@ -94,7 +94,7 @@ def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
 def _replaceable(
     texts: Sequence[str], embeddings: npt.NDArray[np.floating[Any]], tokenizer: Any
 ) -> list[Replaceable]:
-    """Each distinct word is compared with the vocabulary once, whatever the number of texts."""
+    """Find the replaceable words of texts; each distinct word is compared with the vocabulary once."""
     chinese = [is_chinese(text) for text in texts]
     tokens = {kind: _one_token_words(tokenizer, chinese=kind) for kind in set(chinese)}
     spans = [word_spans(text) for text in texts]
@@ -113,7 +113,7 @@ def _replaceable(
 
 
 def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
-    """Lower-case word -> token id, of all words but function words that are one token inside a text."""
+    """Return word -> token id of the lower-case words, no function words, that are one token inside a text."""
     written = {text.strip() for text in tokenizer.batch_decode([[id] for id in range(len(tokenizer))])}
     words = sorted(
         word
@@ -133,7 +133,7 @@ def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
 def _nearest_words(
     wanted: list[str], tokens: dict[str, int], embeddings: npt.NDArray[np.floating[Any]]
 ) -> dict[str, list[str]]:
-    """Each wanted word -> at most NEAREST other words, the nearest first."""
+    """Return for each wanted word at most NEAREST other words, the nearest first."""
     import torch  # its topk is ten times as fast as a partition of all cosines
 
     words = sorted(tokens)

@@ -113,7 +113,7 @@ def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
 def _swaps(
     text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int, batch_tokens: int
 ) -> list[Swap]:
-    """One swap for each place at which the model has a candidate that is not the token itself."""
+    """Return one swap for each place at which the model has a candidate that is not the token itself."""
     special = set(tokenizer.all_special_ids)
     swaps = []
     candidates = candidates_of(encoded, model, seed, batch_tokens)
@@ -166,7 +166,7 @@ def dropout_noise(places: int, width: int, seed: int) -> "torch.Tensor":
 
 
 def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generator) -> list[str]:
-    """The `count` different texts of the highest summed weight, of TRIALS random choices of places."""
+    """Return the `count` different texts of the highest summed weight, of TRIALS random choices of places."""
     if not swaps:
         return []
     size = max(1, share_of(len(swaps), NEIGHBOUR_PERCENT))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, of_length, whole_numbers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, seed_of
@@ -29,9 +30,6 @@ COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_i
 
 Texts = dict[str, str]
 """Text id -> text, of one class, subset and length."""
-
-Row = dict[str, Any]
-"""A row of the table of draws, by column."""
 
 
 def draw_prefixes(
@@ -55,7 +53,7 @@ def draw_prefixes(
     """
     import pandas as pd
 
-    rows: list[dict[str, Any]] = []
+    rows: list[Row] = []
     for draw, nonmembers in enumerate([""] * draws + _placebo_documents(benchmark, placebos, seed)):
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
@@ -220,7 +218,7 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
 
 
 def _spaced(text: str) -> str:
-    """The words of a text, or Chinese characters, with a space before and after each."""
+    """Return the words of a text, or Chinese characters, with a space before and after each."""
     return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
 
 

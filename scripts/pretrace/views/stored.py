@@ -46,9 +46,8 @@ def make_view(
     if view.source != "model":
         raise InputError(f"view '{name}' is not made by a model, so there is no table of it to make.")
     ids, texts = benchmark["text_id"].tolist(), benchmark["text"].tolist()
-    seeds = [seed_of(name, id) for id in ids]
-    made = _made(view, texts, seeds, Path(checkpoint_json), device)
-    return _table(name, dict(zip(ids, made, strict=True)), total=len(ids))
+    made = _made(view, texts, [seed_of(name, id) for id in ids], Path(checkpoint_json), device)
+    return _logged(name, dict(zip(ids, made, strict=True)), total=len(ids))
 
 
 def _made(
@@ -117,7 +116,7 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
             )
         variants[number] = given["text"]
     ordered = {id: [text for _, text in sorted(variants.items())] for id, variants in texts.items()}
-    return _table(name, ordered, total=len(known))
+    return _logged(name, ordered, total=len(known))
 
 
 def view_of_source(
@@ -136,16 +135,22 @@ def view_of_source(
             f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "
             "Delete the benchmark's table and run again."
         )
-    return _table(name, variants, total=len(known))
+    return _logged(name, variants, total=len(known))
 
 
-def _table(name: str, variants: Mapping[str, Sequence[str]], *, total: int) -> "pd.DataFrame":
+def _logged(name: str, variants: StoredView, *, total: int) -> "pd.DataFrame":
+    frame = view_table(variants)
+    without = total - frame["text_id"].nunique()
+    log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
+    return frame
+
+
+def view_table(variants: StoredView) -> "pd.DataFrame":
+    """Make the table of a view: `text_id`, `variant` (from 0), `text`, sorted."""
     import pandas as pd
 
     rows = [(id, number, text) for id, texts in variants.items() for number, text in enumerate(texts)]
     frame = pd.DataFrame(rows, columns=["text_id", "variant", "text"]).astype({"variant": "int32"})
-    without = total - frame["text_id"].nunique()
-    log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
 
 

@@ -55,21 +55,21 @@ class WordNet:
         return sorted(lemma for lemma in lemmas - {word, *(base for _, base in bases)} if lemma.isalpha())
 
     def _bases(self, word: str, pos: str) -> list[str]:
-        """`word` if the index has it, otherwise its base forms in the index."""
+        """Return `word` if the index has it, otherwise its base forms in the index."""
         forms = [word, *self._exceptions[pos].get(word, ())]
         if not any(form in self._index[pos] for form in forms):
             forms = [word[: -len(end)] + base for end, base in _ENDINGS[pos] if word.endswith(end)]
         return [form for form in forms if form in self._index[pos]]
 
     def _lemmas(self, pos: str, offset: int) -> list[str]:
-        """A line of data.pos: offset, file, type, hexadecimal count of words, then each word and its id."""
+        """Read a line of data.pos: offset, file, type, hexadecimal count of words, then each word and its id."""
         line = self._data[pos][offset : self._data[pos].index(b"\n", offset)].decode()
         fields = line.split(" ")
         return [fields[4 + 2 * i].partition("(")[0].lower() for i in range(int(fields[3], 16))]
 
 
 def _index(content: bytes) -> dict[str, tuple[int, ...]]:
-    """Lemma -> offsets of its synsets; a line ends in as many offsets as its third field says."""
+    """Read lemma -> offsets of its synsets; a line ends in as many offsets as its third field says."""
     index = {}
     for line in content.decode().splitlines():
         if line and not line.startswith(" "):  # the licence is in indented lines

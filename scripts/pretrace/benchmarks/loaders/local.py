@@ -65,7 +65,7 @@ def numbered(given: Iterable[Text]) -> list[Text]:
     return passages
 
 
-def check(path: Path, known: Path | None = None, *, metrics: bool) -> None:
+def check_texts(path: Path, known: Path | None = None, *, metrics: bool) -> None:
     """Read the whole files and raise `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.

@@ -20,9 +20,9 @@ from typing import Annotated
 from pydantic import Field
 
 from pretrace.benchmarks.packages import Speech, speeches
-from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, Text, TwoDraws, Wording, cut, loader
+from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, QuestionKind, Text, TwoDraws, cut, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Span
+from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Years
 
 Window = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
@@ -36,7 +36,7 @@ SEGMENTS_NEEDED = 3  # head, middle and the end of the tail are then three segme
 class YearsOf(Keys):
     """The addresses of one class."""
 
-    years: Span
+    years: Years
     """First and last year, both included."""
 
 
@@ -85,7 +85,7 @@ def load_sotu(entry: Sotu, sources: list[Path], seed: int) -> list[Text]:
 class SotuSplit(Downloaded, TwoDraws):
     """State of the Union addresses, split at random, as MIMIR."""
 
-    eras: Some[list[Span]]
+    eras: Some[list[Years]]
     """First and last year of each subset. Its name is the two years, as `1930-1952`."""
     repetitions: Maybe[Annotated[list[Count], Field(min_length=2)]] = None
     """How often members are repeated in the training stream, as `[1, 3, 10]`. Each number gets an equal share of
@@ -99,7 +99,7 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
         addresses = _between(every, (first, last), "eras")
-        quota = share_of(entry.texts, number, len(entry.eras))
+        quota = part_size(entry.texts, number, len(entry.eras))
         for label, windows in _split(addresses, max(entry.lengths), rng).items():
             drawn = _draw(windows, quota, rng, f"era {first}-{last}")
             snippets += _snippets(addresses, drawn, entry.lengths, label, f"{first}-{last}")
@@ -119,13 +119,17 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     snippets: list[list[Text]] = []
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
         addresses = _between(every, chosen.years, which)
-        drawn = _draw(_windows(addresses, max(entry.lengths)), entry.texts, rng, which)
+        longest = max(entry.lengths)
+        windows = [
+            (place, start) for place, speech in enumerate(addresses) for start in _starts(speech, longest)
+        ]
+        drawn = _draw(windows, entry.texts, rng, which)
         snippets += _snippets(addresses, drawn, entry.lengths, label)
     return [text for snippet in snippets for text in snippet]
 
 
 def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
-    """Label -> its windows: half of each address's, but whole years go in turn to one class or the other."""
+    """Return label -> windows: half of each address's, but whole years go in turn to one class or the other."""
     whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
     rng.shuffle(whole)
     first = rng.randrange(2)
@@ -144,7 +148,7 @@ def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int
 
 
 def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
-    """`count` windows, sorted; addresses take turns, so that none fills a class."""
+    """Draw `count` windows, sorted; addresses take turns, so that none fills a class."""
     if len(windows) < count:
         raise InputError(
             f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
@@ -156,7 +160,7 @@ def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> 
 
 
 def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
-    """A subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
+    """Make a subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
 
     Doses have equally many members, as far as their number allows. A subset is called by its dose: `3x`.
     """
@@ -183,7 +187,7 @@ class SotuSegments(Downloaded, BenchmarkEntry):
     """Segments of whole addresses."""
 
     lengths: Lengths
-    years: Span
+    years: Years
     """First and last year of the addresses."""
 
     @property
@@ -240,7 +244,7 @@ def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
 class SotuQuestions(TwoClasses):
     """Passages of sections of addresses."""
 
-    question: Wording
+    question: QuestionKind
     documents: Count
     """Sections of each class."""
     passages: Count
@@ -316,13 +320,13 @@ def nested_lengths(lengths: Sequence[int]) -> list[int]:
     return ordered
 
 
-def share_of(total: int, number: int, parts: int) -> int:
+def part_size(total: int, number: int, parts: int) -> int:
     """Return the size of part `number` if `total` is cut into parts that differ by at most one."""
     return total * (number + 1) // parts - total * number // parts
 
 
 def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """The addresses of `years: [first, last]`, both included; `InputError` if there is none."""
+    """Return the addresses of `years: [first, last]`, both included; `InputError` if there is none."""
     first, last = years
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:
@@ -334,7 +338,7 @@ def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[
 
 
 def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
-    """Label -> the addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
+    """Return label -> addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
     addresses = speeches(sources[0])
     nonmembers = _between(addresses, entry.nonmembers.years, "nonmembers")
     members = _between(addresses, entry.members.years, "members")
@@ -342,21 +346,17 @@ def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
 
 
 def _document(speech: Speech) -> str:
-    """The address, or the year if its addresses belong together."""
+    """Name the address, or the year if its addresses belong together."""
     return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
 
 
 def _starts(speech: Speech, length: int) -> range:
-    """First words of the whole runs of `length` words, one after the other."""
+    """Return the first words of the whole runs of `length` words, one after the other."""
     return range(0, len(speech.words) - length + 1, length)
 
 
-def _windows(addresses: list[Speech], length: int) -> list[Window]:
-    return [(place, start) for place, speech in enumerate(addresses) for start in _starts(speech, length)]
-
-
 def _take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
-    """`count` of the windows (all, if fewer), address by address in the order of `turns`."""
+    """Take `count` of the windows (all, if fewer), address by address in the order of `turns`."""
     drawn: dict[int, list[Window]] = {address: [] for address in turns}
     for window in rng.sample(free, len(free)):
         drawn[window[0]].append(window)
@@ -378,7 +378,7 @@ def _snippets(
 def _snippet(
     speech: Speech, start: int, lengths: Sequence[int], label: int, document: str, subset: str = ""
 ) -> list[Text]:
-    """The texts of an address's words from `start` on, one of each length."""
+    """Return the texts of an address's words from `start` on, one of each length."""
     return [
         cut(
             speech.words,

@@ -6,7 +6,7 @@ from pathlib import Path
 from pretrace.benchmarks.packages import REVIEWS, docstrings_of, lines_of, speeches
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Downloaded, Some, Span
+from pretrace.runtime.schema import Downloaded, Some, Years
 
 
 class Docstrings(CorpusEntry):
@@ -40,7 +40,7 @@ def reviews(entry: Reviews, sources: list[Path]) -> Iterator[str]:
 class Addresses(Downloaded, CorpusEntry):
     """State of the Union addresses."""
 
-    years: Span
+    years: Years
     """First and last year, as `[1790, 1929]`."""
 
 

@@ -106,7 +106,7 @@ def stream_shard(
     return {"hub": entry.hub, "revision": entry.revision, "commit": commit, "file": name}
 
 
-def check_corpus(entry: HubCorpus) -> Listing:
+def check_shards(entry: HubCorpus) -> Listing:
     """List the files that the jobs of a corpus fetch, without fetching any.
 
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.

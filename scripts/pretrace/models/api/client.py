@@ -220,7 +220,7 @@ class _Asking:
         return text.replace(self.key, "***") if self.key else text
 
     def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
-        """Whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        """Tell whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
             self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
         elif attempt + 1 == self.endpoint.attempts:

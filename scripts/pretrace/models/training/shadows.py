@@ -91,7 +91,7 @@ def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
 
 
 def _containing(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
-    """For each text the place of the first text of the longest length that it is a part of."""
+    """Return for each text the place of the first text of the longest length that it is a part of."""
     texts, longest = benchmark["text"].tolist(), _longest(benchmark)
     places = []
     for text, id in zip(texts, benchmark["text_id"], strict=True):

@@ -31,7 +31,7 @@ def held_out(benchmark: pd.DataFrame, seed: int) -> list[str]:
 
 
 def _longest(benchmark: pd.DataFrame, label: int) -> dict[str, int]:
-    """The distinct texts of a class at the longest length, sorted, and the repetitions of each."""
+    """Return the distinct texts of a class at the longest length, sorted, with the repetitions of each."""
     length = benchmark["length"].fillna(0)
     chosen = benchmark[(length == length.max()) & (benchmark["label"] == label)]
     times = chosen["repetitions"] if "repetitions" in chosen else [1] * len(chosen)
@@ -39,7 +39,7 @@ def _longest(benchmark: pd.DataFrame, label: int) -> dict[str, int]:
 
 
 def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
-    """Consecutive runs of `sizes` characters of the documents, white space as single spaces."""
+    """Cut the documents into consecutive runs of `sizes` characters, white space as single spaces."""
     shuffled = random.Random(0).sample(documents, len(documents))
     text = " ".join(word for document in shuffled for word in document.split())
     if len(text) < sum(sizes):
