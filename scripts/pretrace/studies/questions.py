@@ -130,7 +130,7 @@ def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
 
 
 def _nearest_method(name: str) -> str:
-    """The hint for a name that is no method: the method whose form it is, as `perplexity`, or the nearest name."""
+    """The hint for an unknown method: the method whose form it is, as `perplexity`, or the nearest name."""
     for method in METHODS.values():
         for parameter, kind in method.types.items():
             if get_origin(kind) is Literal and name.casefold() in get_args(kind):
