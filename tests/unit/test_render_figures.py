@@ -173,6 +173,22 @@ def test_a_point_stands_over_its_tick_no_further_than_a_tenth_of_the_way():
     )
 
 
+def test_a_long_title_is_within_its_own_column(results: Results):
+    long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
+    frame = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3})
+    facet = lines.Facet(long, "shots", "signed Wasserstein distance\n(nats a token)", frame)
+    scatter = SCATTER | {"panels": [made_up.PANEL | {"label": long}]}
+    figures = (
+        lines.draw_lines([facet], line_styles(["loss"]), {"loss": "Loss"}),
+        made_up.draw(scatter, results).figure,
+    )
+    for figure in figures:
+        starts = [axis.get_window_extent().x0 for axis in figure.axes]
+        ends = [axis._left_title.get_window_extent().x1 for axis in figure.axes]
+        for end, limit in zip(ends, [*starts[1:], figure.bbox.width], strict=True):
+            assert end < limit
+
+
 def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z():
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2

@@ -185,6 +185,7 @@ def draw_facets(
     columns = min(len(widths), len(titles))
     width = widths[columns - 1]
     lettered = [(letter(number) if len(titles) > 1 else "") + title for number, title in enumerate(titles)]
+    beside += LINE * max((label.count("\n") for label in y_labels), default=0)
     fitting = [wrapped(title, width / columns - beside) for title in lettered]
     heights = [
         height + LINE * (new.count("\n") - old.count("\n"))

@@ -11,6 +11,7 @@ from pretrace.evaluation.tokens import FEWEST
 from pretrace.render.figures.drawing import (
     BLUE,
     CLASS_STYLES,
+    EDGE,
     GREY,
     PAGE,
     VERMILION,
@@ -44,10 +45,8 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
         for axes, panel, frame in zip(grid, panels, frames, strict=True):
             _draw_shares(axes[0], frame[frame["curve"] == "share"])
             _draw_surprising(axes[1], frame)
-            for axis, title in zip(
-                axes, (wrapped(f"{panel.name}\nall tokens", PAGE / 2), _title(frame)), strict=True
-            ):
-                axis.set_title(f"{next(letters)}{title}", loc="left", fontsize=7)
+            for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
+                axis.set_title(wrapped(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
             for label, style in CLASS_STYLES.items()
