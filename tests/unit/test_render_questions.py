@@ -35,6 +35,17 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
     assert ("Longest option (no model)" in shown) == ("md" in files)
 
 
+def test_lines_over_documents_carry_their_caution(results):
+    other = ("larger", made_up.BENCHMARK)
+    sizes = replace(
+        results,
+        metrics=results.metrics | {other: results.metrics[PAIR]},
+        tests=results.tests | {other: results.tests[PAIR]},
+    )
+    given = artifact("de_cop_figure4", ANSWERED | {"model": "larger"})
+    assert made_up.CAUTION in made_up_results.draw(given, sizes).reading
+
+
 @pytest.mark.parametrize("slug", ["de_cop_figure8", "de_cop_figure9"])
 def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
     with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):

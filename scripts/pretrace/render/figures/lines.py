@@ -153,7 +153,8 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     draw_all = _draw_apart if len(moving) > MOST_LINES else draw_lines
     drawn = frame["x"].isna().map({True: "level", False: "line"})
     data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
-    return Drawing(draw_all(facets, styles, names), data)
+    cautions = results.cautions(artifact.panels) if artifact.options.unit == "document" else []
+    return Drawing(draw_all(facets, styles, names), data, " ".join(cautions))
 
 
 def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> Any:
