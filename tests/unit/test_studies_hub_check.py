@@ -149,3 +149,13 @@ def test_every_defect_is_found_and_nothing_else(hub, plan_of):
         assert re.search(says, answers[entry].problem), (defect, answers[entry])
         place = answers[entry].place
         assert {answer.place for answer in answers.values() if answer.problem} == {place}, defect
+
+
+def test_without_a_network_the_first_failure_is_told_with_the_names_of_all_others(hub, plan_of):
+    plan = plan_of(PAPER)
+    answers = [answer._replace(problem="no network", files=0) for answer in check_hub(plan)]
+    lines, (first, others) = report(plan, answers)
+    assert first == f"{answers[0].entry}: no network"
+    assert all(answer.entry in others for answer in answers[1:])
+    assert "HF_ENDPOINT" in others
+    assert not any(line.startswith("|") for line in lines), "an empty table"

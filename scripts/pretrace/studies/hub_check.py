@@ -63,7 +63,7 @@ def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> Answer:
 def report(plan: Plan, answers: Sequence[Answer]) -> tuple[list[str], list[str]]:
     """Return the lines that say what can be fetched and what is left out, and those that say what will fail."""
     fetchable = [answer for answer in answers if not answer.problem]
-    lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"]
+    lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"] if fetchable else []
     lines += [
         f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |"
         for answer in fetchable
@@ -72,11 +72,17 @@ def report(plan: Plan, answers: Sequence[Answer]) -> tuple[list[str], list[str]]
     left_out = [f"Left out: {gone.name}: {gone.reason}." for gone in missing]
     total = sum(answer.size for answer in fetchable) / GIGABYTE
     lines += [
-        "",
+        *[""] * bool(lines),
         *dict.fromkeys(left_out),
         f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.",
     ]
     problems = [f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem]
-    if problems and not fetchable:
-        problems = [*problems[:1], "and all others."]  # most likely the network's fault
+    if len(problems) > 1 and not fetchable:
+        # most likely the network's fault
+        others = ", ".join(answer.entry for answer in answers[1:])
+        problems = [
+            *problems[:1],
+            f"and all others: {others}. Without a network run this where there is one. HF_ENDPOINT names a mirror of "
+            "the hub; with HF_HUB_OFFLINE=1 a study reads what is in the hub's cache.",
+        ]
     return lines, problems
