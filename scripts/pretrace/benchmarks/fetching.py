@@ -17,15 +17,7 @@ from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file, write_json
 from pretrace.runtime.http import Fetcher, check_address
-from pretrace.runtime.hub import (
-    MANIFEST,
-    ListedFile,
-    Listing,
-    copy_files,
-    fetchable,
-    names_in,
-    snapshot,
-)
+from pretrace.runtime.hub import MANIFEST, ListedFile, Listing, copy_files, listing, names_in, snapshot
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 README = "README.md"
@@ -117,7 +109,7 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
         pages = addresses(entry)
         return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
     files = wanted(entry, part)
-    whole = fetchable(files.hub, "dataset", files.revision)
+    whole = listing(files.hub, "dataset", files.revision, fetchable=True)
     matching = whole.matching(files.patterns)
     _require(entry, files, matching.files, whole.commit)
     return matching

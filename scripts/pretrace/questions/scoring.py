@@ -57,8 +57,8 @@ def document_scores(
     skipped = answers["correct"].isna()
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
-        told = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
-        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), told)
+        listed = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
+        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed)
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):

@@ -13,13 +13,7 @@ from pydantic import Field
 from pretrace.corpora.readers.local import json_documents
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.hub import (
-    Listing,
-    fetch_file,
-    fetchable,
-    files_of,
-    names_in,
-)
+from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -112,7 +106,7 @@ def check_shards(entry: HubCorpus) -> Listing:
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.
     """
     names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
-    files = fetchable(entry.hub, "dataset", entry.revision, names)
+    files = listing(entry.hub, "dataset", entry.revision, names, fetchable=True)
     if missing := [name for name in names if name not in files.files]:
         raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
     return files
