@@ -64,11 +64,7 @@ class Swap(NamedTuple):
 
 
 def neighbours_by_masked_model(
-    texts: Sequence[str],
-    model: Any,
-    tokenizer: Any,
-    count: int,
-    seeds: Sequence[int],
+    texts: Sequence[str], model: Any, tokenizer: Any, count: int, seeds: Sequence[int]
 ) -> list[list[str]]:
     """Make at most `count` different neighbours of each text, each with 5 % of the tokens (at least one) swapped.
 

@@ -51,11 +51,7 @@ def tokenizer_of(tokenizer_json: Path) -> Any:
 
 
 def fit(
-    name: str,
-    training: Training,
-    benchmark: pd.DataFrame,
-    tokenizer: Any,
-    other: Sequence[str] = (),
+    name: str, training: Training, benchmark: pd.DataFrame, tokenizer: Any, other: Sequence[str] = ()
 ) -> tuple[Any, pd.DataFrame]:
     """Train a model from random weights as `train_model` does; the model and its loss curve."""
     assert training.width is not None
@@ -67,13 +63,7 @@ def fit(
 
 
 def continue_model(
-    name: str,
-    training: Training,
-    *,
-    benchmark: pd.DataFrame,
-    start: Path,
-    out_dir: Path,
-    threads: int,
+    name: str, training: Training, *, benchmark: pd.DataFrame, start: Path, out_dir: Path, threads: int
 ) -> Checkpoint:
     """Train the checkpoint that `start` records further, in float32, and write it to `out_dir`.
 
