@@ -72,12 +72,12 @@ def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(f"*{split}{end}*" for end in "-./") for split in splits)
 
 
-def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
+def fetch_dataset(plain: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
     """Fetch the `texts` or the `views` of a benchmark into `folder`, and write `files.json` when all is there.
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
-    entry = entry_of(given)
+    entry = entry_of(plain)
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):

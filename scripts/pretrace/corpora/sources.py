@@ -50,9 +50,9 @@ SOURCES: dict[str, Source] = {}
 CORPORA: dict[str, type[CorpusEntry]] = {}
 
 
-def entry_of(given: Mapping[str, Any]) -> CorpusEntry:
+def entry_of(plain: Mapping[str, Any]) -> CorpusEntry:
     """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
-    return CORPORA[given["source"]].model_validate(given)
+    return CORPORA[plain["source"]].model_validate(plain)
 
 
 def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
@@ -66,7 +66,7 @@ CHARACTERS_OF_A_GROUP = 1 << 24
 
 
 def documents(
-    given: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
+    plain: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
 ) -> Iterator[str]:
     """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
@@ -74,7 +74,7 @@ def documents(
     shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
     inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
     """
-    entry = entry_of(given)
+    entry = entry_of(plain)
 
     def read() -> Iterator[str]:
         return SOURCES[entry.source](entry, sources)
@@ -106,10 +106,10 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
 
 
 def write_documents(
-    given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
+    plain: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
 ) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(documents(given, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
+    write_texts(documents(plain, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:

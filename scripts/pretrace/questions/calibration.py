@@ -97,20 +97,20 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     clean = held[held["label"].eq(0)]
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
-        there = clean[clean["length"] == length]
-        if there.empty:
+        of_length = clean[clean["length"] == length]
+        if of_length.empty:
             raise InputError(
                 f"calibrate_on: no clean document (label 0) of length {length} there has answers with probabilities; "
                 f"lengths: {sorted(set(clean['length'])) or 'none'}."
             )
-        same = there[there["paraphraser"] == paraphraser]
+        same = of_length[of_length["paraphraser"] == paraphraser]
         if same.empty:
             log.warning(
                 "calibrate_on: no clean document there is paraphrased by %s; its answers of length %s are calibrated "
                 "on those of %s",
-                paraphraser, length, ", ".join(sorted(set(there["paraphraser"]))),
+                paraphraser, length, ", ".join(sorted(set(of_length["paraphraser"]))),
             )  # fmt: skip
-        deltas[means.index.get_indexer(rows.index)] = _deltas(there if same.empty else same)
+        deltas[means.index.get_indexer(rows.index)] = _deltas(of_length if same.empty else same)
     return deltas
 
 

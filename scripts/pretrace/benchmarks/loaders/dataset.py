@@ -203,25 +203,25 @@ def _rows(
         log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split))
 
 
-def _columns(entry: DataSet, where: str, there: list[str], shared: Mapping[str, Any]) -> dict[str, str]:
+def _columns(entry: DataSet, where: str, columns: list[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
-    usual = {name: name for name in _LOCAL_NAMES if name in there}
+    usual = {name: name for name in _LOCAL_NAMES if name in columns}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
     for name, column in given.items():
-        if column not in there:
+        if column not in columns:
             raise InputError(
-                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, there)}"
+                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, columns)}"
             )
     if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
         raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
         raise InputError(
-            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(there)}."
+            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(columns)}."
         )
     if "label" not in given and "label" not in shared:
         raise InputError(
             f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
-            f"non-members, of {', '.join(there)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
+            f"non-members, of {', '.join(columns)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
         )
     return {name: column for name, column in given.items() if name not in shared}
 

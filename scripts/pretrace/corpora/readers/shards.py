@@ -58,7 +58,7 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
 
 
 def stream_shard(
-    given: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
+    plain: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
 ) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
@@ -66,7 +66,7 @@ def stream_shard(
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
     is read instead. A shard beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
-    entry = HubCorpus.model_validate(given)
+    entry = HubCorpus.model_validate(plain)
     own = None if entry.path is None else dict(files_of(Path(entry.path)))
     names = shard_names(
         entry, lambda: list(own) if own is not None else names_in(entry.hub, "dataset", entry.revision)
@@ -77,9 +77,9 @@ def stream_shard(
         )
         write_texts([], out, f"shard {shard}")
         return {}
-    name, given = names[shard], {**given, "shards": len(names)}
+    name, plain = names[shard], {**plain, "shards": len(names)}
     if own is not None:
-        write_documents(given, [_own(own, name, entry.path)], 0, 1, out)
+        write_documents(plain, [_own(own, name, entry.path)], 0, 1, out)
         return {}
     out.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
@@ -90,7 +90,7 @@ def stream_shard(
                 path, commit = fetch_file(entry.hub, "dataset", entry.revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)
-                write_documents(given, [path], 0, 1, out)
+                write_documents(plain, [path], 0, 1, out)
             break
         except InputError as error:
             if attempt == attempts:
