@@ -5,7 +5,6 @@ the document's mean probability of the letter, added before the most probable le
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 def calibrate(
     answers: pd.DataFrame,
     benchmark: pd.DataFrame,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[JsonObject],
     *,
     given: Mapping[str, float] | None = None,
     held: pd.DataFrame | None = None,

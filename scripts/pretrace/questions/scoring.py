@@ -1,6 +1,6 @@
 """Scores of documents: the share of right answers, and the mean over passages of a score of texts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from pretrace.methods.settings import Column
 from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 
 def with_documents(
     scores: Iterable[pd.DataFrame],
     benchmark: pd.DataFrame,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[JsonObject],
     *,
     answers: pd.DataFrame | None,
     calibrations: pd.DataFrame | None,

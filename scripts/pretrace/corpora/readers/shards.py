@@ -6,13 +6,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from pretrace.corpora.readers.local import json_documents
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
@@ -57,9 +58,7 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
                             "lower gigabytes", path.name, size / GIGABYTE, share / GIGABYTE)  # fmt: skip
 
 
-def stream_shard(
-    plain: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
-) -> dict[str, str]:
+def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
