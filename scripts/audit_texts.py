@@ -12,14 +12,14 @@ def scored_benchmark(name, scores, benchmark, prefixes):
 
 
 with job_log(snakemake.log[0]):
-    given = snakemake.input
+    files = snakemake.input
     table = audit(
-        scored_benchmark(snakemake.wildcards.benchmark, given.scores, given.benchmark, given.prefixes),
-        scored_benchmark(snakemake.params.known, given.known_scores, given.known, given.known_prefixes),
+        scored_benchmark(snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes),
+        scored_benchmark(snakemake.params.known, files.known_scores, files.known, files.known_prefixes),
         snakemake.params.runs,
         snakemake.params.language,
-        scored_benchmark(snakemake.params.positive, given.positive_scores, given.positive, None)
-        if given.positive
+        scored_benchmark(snakemake.params.positive, files.positive_scores, files.positive, None)
+        if files.positive
         else None,
     )
     write_parquet(snakemake.output[0], table)

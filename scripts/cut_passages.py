@@ -34,17 +34,17 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
                         help=".txt files, folders with .txt files, or JSONL, CSV or Parquet files with a document in "
                              "each row (columns text, document)")  # fmt: skip
-    given = parser.parse_args()
-    label = None if given.label == "none" else int(given.label)
+    options = parser.parse_args()
+    label = None if options.label == "none" else int(options.label)
     try:
-        rows, short = cut_documents(documents(given.files), given.words, label, given.most)
+        rows, short = cut_documents(documents(options.files), options.words, label, options.most)
     except InputError as error:
         sys.exit(f"error: {error}")
     for row in rows:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
     print(
-        f"{len(rows)} passages of {given.words} words from {texts} document{'s' * (texts != 1)}",
+        f"{len(rows)} passages of {options.words} words from {texts} document{'s' * (texts != 1)}",
         file=sys.stderr,
     )
     if short:

@@ -54,15 +54,15 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def drawn_from(given: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
+def drawn_from(options: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
     """Draw the texts; return them, and where each published one goes."""
-    if given.command == "wordings":
-        passages = draw_wordings(given.passages, rng)
+    if options.command == "wordings":
+        passages = draw_wordings(options.passages, rng)
         return passages, [passage.name for passage in passages]
-    words = words_of_list(given.words) if given.words else words_of_text(given.words_from)
-    templates = templates_of(given.templates) if given.templates else [TEMPLATE]
-    canaries = draw_canaries(words, templates, given.count, given.twins, rng)
-    shares = [100 * (number + 1) / (given.count + 1) for number in range(given.count)]
+    words = words_of_list(options.words) if options.words else words_of_text(options.words_from)
+    templates = templates_of(options.templates) if options.templates else [TEMPLATE]
+    canaries = draw_canaries(words, templates, options.count, options.twins, rng)
+    shares = [100 * (number + 1) / (options.count + 1) for number in range(options.count)]
     places = [
         f"{canary.name}, after about {share:.0f} % of the book"
         for canary, share in zip(canaries, shares, strict=True)
@@ -71,20 +71,20 @@ def drawn_from(given: argparse.Namespace, rng: random.Random) -> tuple[list[Draw
 
 
 def main() -> None:
-    given = arguments()
-    rng = random.SystemRandom() if given.seed is None else random.Random(given.seed)
+    options = arguments()
+    rng = random.SystemRandom() if options.seed is None else random.Random(options.seed)
     try:
-        drawn, places = drawn_from(given, rng)
-        digest = write_key(drawn, given.out, places)
+        drawn, places = drawn_from(options, rng)
+        digest = write_key(drawn, options.out, places)
     except InputError as error:
         sys.exit(f"error: {error}")
     private = sum(len(document.texts) - 1 for document in drawn)
-    print(f"{len(drawn)} texts to publish: {given.out / 'publish.txt'}")
-    print(f"{private} private texts and the key, which stays private: {given.out / 'key.jsonl'}")
+    print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
+    print(f"{private} private texts and the key, which stays private: {options.out / 'key.jsonl'}")
     print(f"SHA-256 of the key: {digest}")
-    if given.seed is not None:
+    if options.seed is not None:
         print(
-            f"Drawn from seed {given.seed}. Whoever knows the seed can draw the same key: keep it private, too."
+            f"Drawn from seed {options.seed}. Whoever knows the seed can draw the same key: keep it private, too."
         )
 
 

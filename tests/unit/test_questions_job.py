@@ -120,7 +120,7 @@ def test_a_passage_without_three_paraphrases_is_skipped_and_counted(
     assert skipped["permutation"].isna().all()
     assert "de_cop: 1 of 4 passages skipped: fewer than 3 paraphrases" in log_lines.text
     assert len(rows) == 2 * (3 * 24 + 1)
-    assert "96/96 " in log_lines.text
+    assert "96 of 96 " in log_lines.text
 
 
 def test_the_longest_option_stands_at_its_letter_in_every_order():

@@ -8,6 +8,7 @@ import torch
 from tiny_checkpoints import SPECIAL, causal_checkpoint, masked_model
 
 from pretrace.models.checkpoint import read_checkpoint, register_local
+from pretrace.views import masked
 from pretrace.views.masked import (
     DROPOUT,
     candidates_of,
@@ -37,11 +38,12 @@ def neighbours(tiny: tuple[Any, Any], given: list[str], count: int = 25, **optio
     return neighbours_by_masked_model(given, *tiny, count, list(seeds), **options)
 
 
-def test_neighbours_depend_on_their_text_and_seed_alone(tiny):
+def test_neighbours_depend_on_their_text_and_seed_alone(tiny, monkeypatch):
     given = texts(3, words=30)
     together = neighbours(tiny, given, seeds=[7, 8, 9])
     for batch_tokens in (1, 150):
-        assert neighbours(tiny, given, seeds=[7, 8, 9], batch_tokens=batch_tokens) == together
+        monkeypatch.setattr(masked, "BATCH_TOKENS", batch_tokens)
+        assert neighbours(tiny, given, seeds=[7, 8, 9]) == together
     assert neighbours(tiny, given[2:], seeds=[9]) == together[2:]
     assert neighbours(tiny, given[2:], seeds=[10]) != together[2:]
 
@@ -79,7 +81,7 @@ def test_candidates_are_what_the_model_gives_for_one_noisy_token_at_a_time(tiny)
     ids = torch.tensor([tokenizer(text)["input_ids"]])
     noise = dropout_noise(len(encoded.indices), 32, seed=5)
     assert noise.float().mean().item() == pytest.approx(1 - DROPOUT, abs=0.1)
-    for place, (candidates, probabilities) in enumerate(candidates_of(encoded, model, 5, 10_000)):
+    for place, (candidates, probabilities) in enumerate(candidates_of(encoded, model, 5)):
         embedded = model.bert.embeddings.word_embeddings(ids).detach().clone()
         embedded[0, place + 1] = torch.where(noise[place], embedded[0, place + 1] / 0.3, torch.zeros(32))
         with torch.no_grad():

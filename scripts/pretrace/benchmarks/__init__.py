@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.files import seed_of
+from pretrace.runtime.files import JsonObject, seed_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 __all__ = ["LOADERS", "build", "entry_of", "imported"]
 
 
-def entry_of(given: Mapping[str, Any]) -> BenchmarkEntry:
+def entry_of(plain: JsonObject) -> BenchmarkEntry:
     """Return a benchmark's entry as the class of its source, from the plain values that a job has of it."""
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
 
-    return BENCHMARKS[given["source"]].model_validate(given)
+    return BENCHMARKS[plain["source"]].model_validate(plain)
 
 
-def build(name: str, given: Mapping[str, Any], sources: list[Path], seed: int = 0) -> "pd.DataFrame":
+def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "pd.DataFrame":
     """Build the table of the benchmark `name` (columns: `table.SCHEMA`) from `sources`, by the loader of its entry.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
@@ -30,18 +30,18 @@ def build(name: str, given: Mapping[str, Any], sources: list[Path], seed: int = 
     """
     from pretrace.benchmarks.table import finish, warn_of_counts
 
-    entry = entry_of(given)
+    entry = entry_of(plain)
     texts = LOADERS[entry.source](entry, sources, seed_of("benchmark", entry.split or name, seed))
     warn_of_counts(texts, entry.expected, name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def imported(view: str, given: Mapping[str, Any], sources: list[Path]) -> Mapping[str, list[str]]:
+def imported(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
     """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` if the source holds no such view.
     """
-    entry = entry_of(given)
+    entry = entry_of(plain)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(

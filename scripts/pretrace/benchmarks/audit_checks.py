@@ -208,8 +208,8 @@ def _repeats(side: ClassTexts) -> list[str]:
 
 def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspects whose subset and length no known text has; raise an error if that leaves none."""
-    there = {text.slice for text in known.texts}
-    lost = [text.slice for text in suspects.texts if text.slice not in there]
+    known_slices = {text.slice for text in known.texts}
+    lost = [text.slice for text in suspects.texts if text.slice not in known_slices]
     if not lost:
         return []
     reason = f"there are no {known.name} of their subset and length"
@@ -217,7 +217,7 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if len(lost) == len(suspects.rows):
         raise InputError(
             f"{suspects.file}: none of the {len(lost)} {suspects.name} can be compared: {reason}. They are "
-            f"{_named(lost)}, and the {known.name} are {_named(there)}. {advice}"
+            f"{_named(lost)}, and the {known.name} are {_named(known_slices)}. {advice}"
         )
     return [
         f"{suspects.file}: {len(lost)} of {len(suspects.rows)} {suspects.name} take no part: {reason} "
@@ -280,12 +280,12 @@ def _spread(side: ClassTexts) -> list[str]:
 def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
     """Raise `InputError` if a document has texts of both classes: its known texts would be left out."""
     for document in sorted(suspects.documents & known.documents)[:1]:
-        (ours, theirs) = (
+        (first, second) = (
             next(where for where, text in side.rows if text.document == document)
             for side in (suspects, known)
         )
         raise InputError(
-            f"{ours} and {theirs}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
+            f"{first} and {second}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
             "whole documents whether they were read. Give known texts that the model cannot have read a document of "
             "their own, under another name."
         )
@@ -325,8 +325,8 @@ def _least_p(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on a test whose least possible p is above `LEVEL`, or that has few documents."""
     weakness = ""
     if both := suspects.documents & held_out.documents:
-        ours, theirs = (Counter(text.document for text in side.texts) for side in (suspects, held_out))
-        ways = prod(comb(ours[document] + theirs[document], ours[document]) for document in both)
+        own, held = (Counter(text.document for text in side.texts) for side in (suspects, held_out))
+        ways = prod(comb(own[document] + held[document], own[document]) for document in both)
         advice = "Have more documents with texts of both classes, or more held-out texts in each."
     else:
         suspected, others = _strata(suspects), _strata(held_out)
@@ -350,11 +350,11 @@ def _strata(side: ClassTexts) -> Counter[frozenset[Slice]]:
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    there = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
+    place_of = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
     equal = [
-        (where, there[text.document, _folded(text)])
+        (where, place_of[text.document, _folded(text)])
         for where, text in suspects.rows
-        if (text.document, _folded(text)) in there
+        if (text.document, _folded(text)) in place_of
     ]
     return [
         f"{suspects.file}: {len(equal)} of {len(suspects.rows)} {suspects.name} equal a held-out text of their "

@@ -1,10 +1,10 @@
 """Fetch what a benchmark is read from: files of the hub, an archive, or books."""
 
 import fnmatch
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pretrace.benchmarks import entry_of
 from pretrace.benchmarks.loaders.chinese import PatentMia
@@ -15,17 +15,9 @@ from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub
 from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import sha256_file, write_json
+from pretrace.runtime.files import JsonObject, sha256_file, write_json
 from pretrace.runtime.http import Fetcher, check_address
-from pretrace.runtime.hub import (
-    MANIFEST,
-    ListedFile,
-    Listing,
-    copy_files,
-    fetchable,
-    names_in,
-    snapshot,
-)
+from pretrace.runtime.hub import MANIFEST, ListedFile, Listing, copy_files, listing, names_in, snapshot
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 README = "README.md"
@@ -80,12 +72,12 @@ def _of_splits(splits: list[str]) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(f"*{split}{end}*" for end in "-./") for split in splits)
 
 
-def fetch_dataset(given: Mapping[str, Any], part: str, folder: Path, *, seed: int, attempts: int) -> None:
+def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, attempts: int) -> None:
     """Fetch the `texts` or the `views` of a benchmark into `folder`, and write `files.json` when all is there.
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
-    entry = entry_of(given)
+    entry = entry_of(plain)
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):
@@ -117,7 +109,7 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
         pages = addresses(entry)
         return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
     files = wanted(entry, part)
-    whole = fetchable(files.hub, "dataset", files.revision)
+    whole = listing(files.hub, "dataset", files.revision, fetchable=True)
     matching = whole.matching(files.patterns)
     _require(entry, files, matching.files, whole.commit)
     return matching

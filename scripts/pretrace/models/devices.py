@@ -67,15 +67,15 @@ def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
         FileLock(folder / f"pretrace-{os.getuid()}-{name}.lock")
         for name in ("gpus", *(f"gpu-{name}" for name in names))
     )
-    told = False
+    logged = False
     while len(taken := _take(locks, wanted, choice)) < wanted:
-        if not told:
+        if not logged:
             log.info(
                 "of %d GPUs %d are needed, and other jobs have too many; waiting. Start fewer at once "
                 "(--resources gpu=%d), or share one on purpose (--config device=cuda:0)",
                 len(names), wanted, len(names),
             )  # fmt: skip
-            told = True
+            logged = True
         time.sleep(_POLL)
     _held.update((index, locks[index]) for index in taken)
     return taken

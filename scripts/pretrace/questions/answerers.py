@@ -1,17 +1,18 @@
 """The model that answers questions or writes texts, opened as its entry says."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from pretrace.models.tokens import load_tokenizer
 from pretrace.questions.answering import Answerer
+from pretrace.runtime.files import JsonObject
 
 
 @contextmanager
 def answerer_of(
-    entry: Mapping[str, Any],
+    entry: JsonObject,
     name: str,
     *,
     model: str,

@@ -5,7 +5,6 @@ the document's mean probability of the letter, added before the most probable le
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
@@ -29,7 +29,7 @@ Floats = NDArray[np.float64]
 def calibrate(
     answers: pd.DataFrame,
     benchmark: pd.DataFrame,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[JsonObject],
     *,
     given: Mapping[str, float] | None = None,
     held: pd.DataFrame | None = None,
@@ -97,20 +97,20 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
     deltas = np.full((len(means), len(LETTERS)), np.nan)
     clean = held[held["label"].eq(0)]
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
-        there = clean[clean["length"] == length]
-        if there.empty:
+        of_length = clean[clean["length"] == length]
+        if of_length.empty:
             raise InputError(
                 f"calibrate_on: no clean document (label 0) of length {length} there has answers with probabilities; "
                 f"lengths: {sorted(set(clean['length'])) or 'none'}."
             )
-        same = there[there["paraphraser"] == paraphraser]
+        same = of_length[of_length["paraphraser"] == paraphraser]
         if same.empty:
             log.warning(
                 "calibrate_on: no clean document there is paraphrased by %s; its answers of length %s are calibrated "
                 "on those of %s",
-                paraphraser, length, ", ".join(sorted(set(there["paraphraser"]))),
+                paraphraser, length, ", ".join(sorted(set(of_length["paraphraser"]))),
             )  # fmt: skip
-        deltas[means.index.get_indexer(rows.index)] = _deltas(there if same.empty else same)
+        deltas[means.index.get_indexer(rows.index)] = _deltas(of_length if same.empty else same)
     return deltas
 
 

@@ -24,15 +24,14 @@ def odd_one_out(options: Sequence[str]) -> int:
     """
     words = [Counter(_words(option)) for option in options]
     likeness = [
-        math.fsum(_overlap(own, other) for other in words[:place] + words[place + 1 :])
+        math.fsum(
+            2 * (own & other).total() / (own.total() + other.total())
+            for other in words[:place] + words[place + 1 :]
+            if own or other
+        )
         for place, own in enumerate(words)
     ]
     return likeness.index(min(likeness))
-
-
-def _overlap(words: Counter[str], others: Counter[str]) -> float:
-    total = words.total() + others.total()
-    return 2 * (words & others).total() / total if total else 0.0
 
 
 def _words(text: str) -> list[str]:

@@ -11,7 +11,7 @@ from pretrace.benchmarks.table import finish
 from pretrace.methods import setting_name
 from pretrace.questions.known import question_settings
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.runtime.files import JsonObject, seed_of
 
 UNIT_KEYS = ["document", "subset", "length"]
 
@@ -87,7 +87,7 @@ def _stand_in(row: Mapping[Hashable, Any]) -> Text:
     return Text(text_id, text_id, label, str(row["subset"]), length, str(row["document"]))
 
 
-def wanted_answers(answers: pd.DataFrame, runs: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def wanted_answers(answers: pd.DataFrame, runs: Sequence[JsonObject]) -> pd.DataFrame:
     """Select the answers that the runs of one model and benchmark ask for, in their order."""
     keep = np.zeros(len(answers), bool)
     for run in runs:

@@ -1,7 +1,7 @@
 """Estimate the tokens that a study asks of models behind APIs, and their cost, before anything is asked."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pandas as pd
 
@@ -9,6 +9,7 @@ from pretrace.models.api.endpoint import NANO, Endpoint
 from pretrace.questions.answering import ORDERS
 from pretrace.questions.cloze import ANSWER_UNITS
 from pretrace.questions.over_api import LETTER_TOKENS, TOKENS_A_WORD
+from pretrace.runtime.files import JsonObject
 from pretrace.views import PARAPHRASES
 
 _BYTES_A_TOKEN = 4  # of English; of Chinese, whose characters have three, about right as well
@@ -29,7 +30,7 @@ class Line(NamedTuple):
 
 
 def estimate(
-    work: Sequence[Mapping[str, Any]],
+    work: Sequence[JsonObject],
     endpoints: Mapping[str, Endpoint],
     benchmarks: Mapping[str, pd.DataFrame],
 ) -> list[Line]:
@@ -43,7 +44,7 @@ def estimate(
     return [Line(*key, *counts, endpoints[key[0]].cost(*counts[1:]) / NANO) for key, counts in totals.items()]
 
 
-def _counts(item: Mapping[str, Any], benchmark: pd.DataFrame, endpoint: Endpoint) -> tuple[int, int, int]:
+def _counts(item: JsonObject, benchmark: pd.DataFrame, endpoint: Endpoint) -> tuple[int, int, int]:
     for key, column in (("subsets", "subset"), ("lengths", "length")):
         if item[key] is not None:
             benchmark = benchmark[benchmark[column].isin(item[key])]

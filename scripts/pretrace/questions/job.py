@@ -29,6 +29,7 @@ from pretrace.questions.prompts import Wording
 from pretrace.questions.table import SCHEMA
 from pretrace.runtime import logs
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import StoredView
@@ -49,7 +50,7 @@ class Task:
     method: str
     setting: str
     paraphraser: str
-    parameters: Mapping[str, Any]
+    parameters: JsonObject
     passages: list[Row]
 
     @property
@@ -71,7 +72,7 @@ class Task:
 
 
 def answer_questions(
-    requests: Sequence[Mapping[str, Any]],
+    requests: Sequence[JsonObject],
     *,
     benchmark: pd.DataFrame,
     kind: str,
@@ -225,12 +226,12 @@ def similar(written: str, true: str) -> bool:
     return fuzz.token_sort_ratio(written, true, processor=utils.default_process) > SIMILAR
 
 
-def _tasks(requests: Sequence[Mapping[str, Any]], benchmark: pd.DataFrame) -> list[Task]:
+def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task]:
     """List the tasks, each once, in the order of the registry; passages by subset, length, document and number."""
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
     passages = _passages(benchmark)
-    wanted: dict[tuple[str, str, str], tuple[Mapping[str, Any], set[str]]] = {}
+    wanted: dict[tuple[str, str, str], tuple[JsonObject, set[str]]] = {}
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
         ids = wanted.setdefault(key, (request["parameters"], set()))[1]

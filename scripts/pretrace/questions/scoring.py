@@ -1,6 +1,6 @@
 """Scores of documents: the share of right answers, and the mean over passages of a score of texts."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,13 +12,14 @@ from pretrace.methods.settings import Column
 from pretrace.questions.answering import LETTERS, PROBABILITIES
 from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 
 def with_documents(
     scores: Iterable[pd.DataFrame],
     benchmark: pd.DataFrame,
-    runs: Sequence[Mapping[str, Any]],
+    runs: Sequence[JsonObject],
     *,
     answers: pd.DataFrame | None,
     calibrations: pd.DataFrame | None,
@@ -57,8 +58,8 @@ def document_scores(
     skipped = answers["correct"].isna()
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
-        told = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
-        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), told)
+        listed = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
+        log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed)
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):

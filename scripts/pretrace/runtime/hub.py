@@ -103,10 +103,13 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     return Snapshot(hub, revision, folder.name, folder, files)
 
 
-def listing(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None) -> Listing:
+def listing(
+    hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None, *, fetchable: bool = False
+) -> Listing:
     """List the files of a repository at a revision, or those of `names` that it has, without fetching any.
 
-    Raises `InputError` as `snapshot` does, but lists a gated repository to everybody.
+    Raises `InputError` as `snapshot` does, but lists a gated repository to everybody. With `fetchable`, it raises one
+    too if the account of HF_TOKEN may not fetch the files.
     """
     from huggingface_hub import HfApi
     from huggingface_hub.hf_api import RepoFile
@@ -126,18 +129,9 @@ def listing(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = N
             files = {
                 path.path: ListedFile(path.size, path.blob_id) for path in paths if isinstance(path, RepoFile)
             }
+        if fetchable and info.gated:
+            _with_retries(lambda: api.auth_check(hub, repo_type=kind))
     return Listing(str(info.sha), bool(info.gated), files)
-
-
-def fetchable(hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None) -> Listing:
-    """List files as `listing` does; raise `InputError` too if the account of HF_TOKEN may not fetch them."""
-    from huggingface_hub import HfApi
-
-    files = listing(hub, kind, revision, names)
-    if files.gated:
-        with explained(hub, kind, revision):
-            _with_retries(lambda: HfApi().auth_check(hub, repo_type=kind))
-    return files
 
 
 def names_in(hub: str, kind: Kind, revision: str) -> list[str]:

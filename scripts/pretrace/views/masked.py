@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 DROPOUT = 0.7
 """Share of the swapped token's input embedding that is set to 0, so that the model half forgets the token."""
+BATCH_TOKENS = 16384
+"""Tokens that go through the model at a time; another number changes neighbours by rounding alone."""
 CANDIDATES = 6
 TRIALS = 1000
 """Random choices of places a text; those with the likeliest swaps become its neighbours."""
@@ -62,18 +64,11 @@ class Swap(NamedTuple):
 
 
 def neighbours_by_masked_model(
-    texts: Sequence[str],
-    model: Any,
-    tokenizer: Any,
-    count: int,
-    seeds: Sequence[int],
-    *,
-    batch_tokens: int = 16384,
+    texts: Sequence[str], model: Any, tokenizer: Any, count: int, seeds: Sequence[int]
 ) -> list[list[str]]:
     """Make at most `count` different neighbours of each text, each with 5 % of the tokens (at least one) swapped.
 
-    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed a text;
-    `batch_tokens` bounds the tokens that go through the model at a time, and changes neighbours by rounding alone.
+    `model` is a masked language model in evaluation mode, `tokenizer` its fast tokenizer; `seeds` has one seed a text.
     Tokens beyond the model's context are not swapped. A text with few tokens has fewer neighbours.
     """
     neighbours, cut = [], 0
@@ -81,7 +76,7 @@ def neighbours_by_masked_model(
         for text, seed in zip(texts, seeds, strict=True):
             encoded = encode_words(text, tokenizer, model)
             cut += (encoded.places[-1][1] if encoded.places else 0) < len(text.rstrip())
-            swaps = _swaps(text, encoded, model, tokenizer, seed, batch_tokens)
+            swaps = _swaps(text, encoded, model, tokenizer, seed)
             neighbours.append(_likeliest(text, swaps, count, np.random.default_rng(seed)))
             progress.update(1)
     if cut:
@@ -110,13 +105,11 @@ def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
     return _Encoded(encoding["input_ids"], indices, [tuple(encoding["offset_mapping"][i]) for i in indices])
 
 
-def _swaps(
-    text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int, batch_tokens: int
-) -> list[Swap]:
+def _swaps(text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int) -> list[Swap]:
     """Return one swap for each place at which the model has a candidate that is not the token itself."""
     special = set(tokenizer.all_special_ids)
     swaps = []
-    candidates = candidates_of(encoded, model, seed, batch_tokens)
+    candidates = candidates_of(encoded, model, seed)
     for place, ((own, *others), (p_own, *probabilities)) in zip(encoded.places, candidates, strict=True):
         for id, probability in zip(others, probabilities, strict=True):
             if id != own and id not in special:
@@ -126,9 +119,7 @@ def _swaps(
     return swaps
 
 
-def candidates_of(
-    encoded: _Encoded, model: Any, seed: int, batch_tokens: int
-) -> Iterator[tuple[list[int], list[float]]]:
+def candidates_of(encoded: _Encoded, model: Any, seed: int) -> Iterator[tuple[list[int], list[float]]]:
     """Yield for each place the token's own id and the likeliest ones, likeliest first, and their probabilities.
 
     Row i of a batch is the text with noise on its i-th token alone; each token's noise depends on the seed.
@@ -140,7 +131,7 @@ def candidates_of(
     with torch.inference_mode():
         embedded = model.get_input_embeddings()(ids)
         noise = dropout_noise(len(encoded.indices), embedded.shape[1], seed).to(device, embedded.dtype)
-        rows = max(1, batch_tokens // len(encoded.ids))
+        rows = max(1, BATCH_TOKENS // len(encoded.ids))
         for start in range(0, len(encoded.indices), rows):
             places = torch.tensor(encoded.indices[start : start + rows], device=device)
             each = torch.arange(len(places), device=device)

@@ -273,7 +273,12 @@ def shot_texts(
     """
     prefix = shots.prefix
     if prefix.kind == ZERO_ACCESS:
-        available = _completed(completions, texts.length)
+        if completions is None:
+            raise InputError(
+                "zero-access shots are asked for, and the target's completions are not among the inputs."
+            )
+        rows = completions[of_length(completions, texts.length)].sort_values("position")
+        available = dict(zip(rows["position"].astype(str), rows["text"], strict=True))
     elif prefixes is None:
         raise InputError(f"{prefix.kind} shots are asked for, and no prefixes are among the inputs.")
     else:
@@ -298,15 +303,6 @@ def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots,
     ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
     passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")["text"]
     return {id: passages[id] for id in ids}
-
-
-def _completed(completions: "pd.DataFrame | None", length: int | None) -> Texts:
-    if completions is None:
-        raise InputError(
-            "zero-access shots are asked for, and the target's completions are not among the inputs."
-        )
-    rows = completions[of_length(completions, length)].sort_values("position")
-    return {str(position): text for position, text in zip(rows["position"], rows["text"], strict=True)}
 
 
 ShotTexts = Callable[[PassKey], Sequence[str]]

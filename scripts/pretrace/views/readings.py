@@ -1,11 +1,11 @@
 """How a text is read: the one identity that a pass, its request, a method's input and a score share."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import JsonObject
 
 KINDS = {"member": 1, "nonmember": 0}
 """The kinds of shots that are drawn from a benchmark -> the label of their texts."""
@@ -105,7 +105,7 @@ class Reading:
         }
 
     @classmethod
-    def from_json(cls, keys: Mapping[str, Any]) -> "Reading":
+    def from_json(cls, keys: JsonObject) -> "Reading":
         """Return the reading that `to_json` wrote; `InputError` if there is no such prefix."""
         shots, windows = None, keys["windows"]
         if keys["prefix"]:
@@ -131,7 +131,7 @@ class PassKey(NamedTuple):
         return {**self.reading.to_json(), "subset": self.slice.subset, "length": self.slice.length}
 
     @classmethod
-    def from_json(cls, row: Mapping[str, Any]) -> "PassKey":
+    def from_json(cls, row: JsonObject) -> "PassKey":
         """Return the key that `to_json` wrote."""
         return cls(Reading.from_json(row), Slice(row["subset"], row["length"]))
 
@@ -172,7 +172,7 @@ class PassRequest:
         return {**self.reading.to_json(), "statistics": self.statistics, **lists}
 
     @classmethod
-    def from_json(cls, keys: Mapping[str, Any]) -> "PassRequest":
+    def from_json(cls, keys: JsonObject) -> "PassRequest":
         """Return the request that `to_json` wrote."""
         subsets, lengths = (None if keys[key] is None else tuple(keys[key]) for key in ("subsets", "lengths"))
         return cls(Reading.from_json(keys), keys["statistics"], subsets, lengths)

@@ -3,13 +3,13 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Named, Number, Words, checked_row, rows
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, seed_of
+from pretrace.runtime.files import JsonObject, read_parquet, seed_of
 from pretrace.runtime.logs import log
 from pretrace.views.names import PARAPHRASES, VIEWS, View
 
@@ -120,7 +120,7 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
 
 
 def view_of_source(
-    name: str, benchmark: "pd.DataFrame", entry: Mapping[str, Any], sources: list[Path]
+    name: str, benchmark: "pd.DataFrame", entry: JsonObject, sources: list[Path]
 ) -> "pd.DataFrame":
     """Read the table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
 

@@ -31,9 +31,9 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
     """
     spans = word_spans(text)
     before = {span: end for span, (_, end) in zip(spans[1:], spans, strict=False)}
-    gone = drawn(random.Random(seed), spans, share_of(len(spans), percent))
-    shortened = replaced(text, {(before.get(span, span[0]), span[1]): "" for span in gone})
-    return [shortened.lstrip() if spans and spans[0] in gone else shortened]
+    deleted = drawn(random.Random(seed), spans, share_of(len(spans), percent))
+    shortened = replaced(text, {(before.get(span, span[0]), span[1]): "" for span in deleted})
+    return [shortened.lstrip() if spans and spans[0] in deleted else shortened]
 
 
 @family("synonym", numbers=PERCENT, usual=(10, 15, 20))

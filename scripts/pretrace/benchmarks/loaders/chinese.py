@@ -17,7 +17,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Downloaded, Url
 
-WINDOWS_OF_A_DOCUMENT = 10  # the People's Daily has no marks between articles
+STRETCHES_OF_A_DOCUMENT = 10  # the People's Daily has no marks between articles
 
 
 class PatentMia(BenchmarkEntry):
@@ -41,31 +41,33 @@ def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]
 
 
 class PeoplesDaily(Downloaded, TwoDraws):
-    """Windows of the People's Daily."""
+    """Stretches of the People's Daily."""
 
 
 @loader("peoples_daily", entry=PeoplesDaily)
 def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` windows of each class, drawn from the month's windows; a document is a block of 10 of them.
+    """Return `texts` stretches of each class, drawn from the month's stretches; a document is a block of 10 of them.
 
     The month is one text: part-of-speech tags taken off, repeated lines dropped, joined without spaces, cut by jieba. A
-    window is as many words as the longest length; windows do not overlap.
+    stretch is as many words as the longest length; stretches do not overlap.
     """
     longest, wanted = max(entry.lengths), entry.texts
     tagged = (word for line in lines_of(sources[0], [NEWS]) for word in line.split())
     words = jieba_words("".join(word.rpartition("/")[0] for word in tagged))
-    windows = len(words) // longest
-    log.info("%d words, %d windows of %d", len(words), windows, longest)
-    if windows < 2 * wanted:
-        raise InputError(f"texts: {wanted} of each class are asked for, the month holds {windows} windows.")
+    stretches = len(words) // longest
+    log.info("%d words, %d stretches of %d", len(words), stretches, longest)
+    if stretches < 2 * wanted:
+        raise InputError(
+            f"texts: {wanted} of each class are asked for, the month holds {stretches} stretches."
+        )
     drawn = []
-    for order, window in enumerate(random.Random(seed).sample(range(windows), 2 * wanted)):
-        block, place = divmod(window, WINDOWS_OF_A_DOCUMENT)
+    for order, stretch in enumerate(random.Random(seed).sample(range(stretches), 2 * wanted)):
+        block, place = divmod(stretch, STRETCHES_OF_A_DOCUMENT)
         document, start = f"block-{block:03d}", place * longest
         drawn += [
             Text(
                 text_id=f"{document}-{length:03d}-{start // length:04d}",
-                text="".join(words[window * longest : window * longest + length]),
+                text="".join(words[stretch * longest : stretch * longest + length]),
                 label=int(order < wanted),
                 length=length,
                 document=document,

@@ -108,8 +108,8 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
         splits = _splits(folder, entry.hub_config, cache)
         chosen = _chosen(entry, splits, folder)
         rows = [
-            row for split, said in chosen.items()
-            for row in _rows(entry, f"{folder}, split {split}", splits[split], said,
+            row for split, shared in chosen.items()
+            for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
     texts = [text for _, text in checked(rows, str(folder))]
@@ -174,12 +174,12 @@ def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> di
 
 
 def _rows(
-    entry: DataSet, where: str, split: "Dataset", said: Mapping[str, Any], prefix: str
+    entry: DataSet, where: str, split: "Dataset", shared: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """Yield the rows with the column names of `local`, each with its position in the source."""
     from datasets import ClassLabel
 
-    columns = _columns(entry, where, split.column_names, said)
+    columns = _columns(entry, where, split.column_names, shared)
     labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
     feature = split.features.get(columns.get("label"))
     # a number alone does not say which class is 1
@@ -187,7 +187,7 @@ def _rows(
     empty = 0
     for number, row in enumerate(split.select_columns(sorted(set(columns.values()))), start=1):
         place = f"{where}, row {number}"
-        values = {name: row[column] for name, column in columns.items()} | dict(said)
+        values = {name: row[column] for name, column in columns.items()} | dict(shared)
         # JSON strings like 1999-05-03 are read as days
         renamed = {
             name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()
@@ -203,27 +203,27 @@ def _rows(
         log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split))
 
 
-def _columns(entry: DataSet, where: str, there: list[str], said: Mapping[str, Any]) -> dict[str, str]:
+def _columns(entry: DataSet, where: str, columns: list[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
-    usual = {name: name for name in _LOCAL_NAMES if name in there}
+    usual = {name: name for name in _LOCAL_NAMES if name in columns}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
     for name, column in given.items():
-        if column not in there:
+        if column not in columns:
             raise InputError(
-                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, there)}"
+                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, columns)}"
             )
-    if entry.columns is not None and (twice := sorted(set(given) & set(said))):
+    if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
         raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
         raise InputError(
-            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(there)}."
+            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(columns)}."
         )
-    if "label" not in given and "label" not in said:
+    if "label" not in given and "label" not in shared:
         raise InputError(
             f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
-            f"non-members, of {', '.join(there)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
+            f"non-members, of {', '.join(columns)}, or give a split's rows one label: splits: {{NAME: {{label: 1}}}}."
         )
-    return {name: column for name, column in given.items() if name not in said}
+    return {name: column for name, column in given.items() if name not in shared}
 
 
 def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:

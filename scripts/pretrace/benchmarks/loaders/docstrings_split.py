@@ -18,7 +18,7 @@ from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
-Window = tuple[str, int, tuple[str, ...]]
+Stretch = tuple[str, int, tuple[str, ...]]
 """(module, place of its first word among the words of the module's docstrings, the words)."""
 
 
@@ -54,9 +54,9 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     snippets: list[Sequence[Text]] = []
     for number, package in enumerate(entry.packages):
         quota = part_size(entry.texts, number, len(entry.packages))
-        modules = _windows(package, max(entry.lengths), seen)
-        for label, windows in _split(modules, quota, package, rng).items():
-            for module, start, words in windows:
+        modules = _stretches(package, max(entry.lengths), seen)
+        for label, stretches in _split(modules, quota, package, rng).items():
+            for module, start, words in stretches:
                 snippets.append([
                     Text(f"{module}-{length:03d}-{start:06d}", " ".join(words[:length]), label, package, length,
                          module, span=(start, start + length))
@@ -67,35 +67,35 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     return [text for snippet in snippets for text in snippet]
 
 
-def _windows(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[Window]]:
-    """Cut each module's docstrings into runs of `length` words, without those `seen` before; new ones join `seen`."""
+def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[Stretch]]:
+    """Cut each module's docstrings into stretches of `length` words, without those `seen` before, and add to `seen`."""
     modules = []
     for module, docstrings in docstrings_of(package).items():
-        windows: list[Window] = []
+        stretches: list[Stretch] = []
         before = 0
         for words in map(str.split, docstrings):
             for start in range(0, len(words) - length + 1, length):
                 run = tuple(words[start : start + length])
                 if run not in seen:
                     seen.add(run)
-                    windows.append((module, before + start, run))
+                    stretches.append((module, before + start, run))
             before += len(words)
-        modules.append(windows)
+        modules.append(stretches)
     return modules
 
 
 def _split(
-    modules: list[list[Window]], quota: int, package: str, rng: random.Random
-) -> dict[int, list[Window]]:
-    """Return label -> `quota` windows; half of each drawn module's go to either class."""
-    split: dict[int, list[Window]] = {1: [], 0: []}
+    modules: list[list[Stretch]], quota: int, package: str, rng: random.Random
+) -> dict[int, list[Stretch]]:
+    """Return label -> `quota` stretches; half of each drawn module's go to either class."""
+    split: dict[int, list[Stretch]] = {1: [], 0: []}
     for module in rng.sample(modules, len(modules)):
         own = rng.sample(module, len(module))
         half = (len(own) + rng.randrange(2)) // 2
         split[1] += own[:half]
         split[0] += own[half:]
         if min(map(len, split.values())) >= quota:
-            return {label: sorted(windows[:quota]) for label, windows in split.items()}
+            return {label: sorted(stretches[:quota]) for label, stretches in split.items()}
     raise InputError(
         f"packages: {package} holds {min(map(len, split.values()))} snippets of one class where {quota} are asked "
         "for; give more packages or fewer texts."

@@ -24,7 +24,7 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, QuestionKind, T
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Years
 
-Window = tuple[int, int]
+Stretch = tuple[int, int]
 """(address, start): a run of words of one length, by its address's place in the list and its first word."""
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
@@ -100,8 +100,8 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     for number, (first, last) in enumerate(entry.eras):
         addresses = _between(every, (first, last), "eras")
         quota = part_size(entry.texts, number, len(entry.eras))
-        for label, windows in _split(addresses, max(entry.lengths), rng).items():
-            drawn = _draw(windows, quota, rng, f"era {first}-{last}")
+        for label, stretches in _split(addresses, max(entry.lengths), rng).items():
+            drawn = _draw(stretches, quota, rng, f"era {first}-{last}")
             snippets += _snippets(addresses, drawn, entry.lengths, label, f"{first}-{last}")
     if entry.repetitions is not None:
         snippets = _dosed(snippets, entry.repetitions, rng)
@@ -120,21 +120,21 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
         addresses = _between(every, chosen.years, which)
         longest = max(entry.lengths)
-        windows = [
+        stretches = [
             (place, start) for place, speech in enumerate(addresses) for start in _starts(speech, longest)
         ]
-        drawn = _draw(windows, entry.texts, rng, which)
+        drawn = _draw(stretches, entry.texts, rng, which)
         snippets += _snippets(addresses, drawn, entry.lengths, label)
     return [text for snippet in snippets for text in snippet]
 
 
-def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Window]]:
-    """Return label -> windows: half of each address's, but whole years go in turn to one class or the other."""
+def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Stretch]]:
+    """Return label -> stretches: half of each address's, but whole years go in turn to one class or the other."""
     whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
     rng.shuffle(whole)
     first = rng.randrange(2)
     label_of = {year: (first + place) % 2 for place, year in enumerate(whole)}
-    split: dict[int, list[Window]] = {1: [], 0: []}
+    split: dict[int, list[Stretch]] = {1: [], 0: []}
     for place, speech in enumerate(addresses):
         own = [(place, start) for start in _starts(speech, length)]
         if speech.year in label_of:
@@ -147,16 +147,16 @@ def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int
     return split
 
 
-def _draw(windows: list[Window], count: int, rng: random.Random, which: str) -> list[Window]:
-    """Draw `count` windows, sorted; addresses take turns, so that none fills a class."""
-    if len(windows) < count:
+def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) -> list[Stretch]:
+    """Draw `count` stretches, sorted; addresses take turns, so that none fills a class."""
+    if len(stretches) < count:
         raise InputError(
-            f"{which}: these years hold {len(windows)} snippets of one class where {count} are asked for; "
+            f"{which}: these years hold {len(stretches)} snippets of one class where {count} are asked for; "
             f"give more years or fewer texts."
         )
-    turns = sorted({address for address, _ in windows})
+    turns = sorted({address for address, _ in stretches})
     rng.shuffle(turns)
-    return sorted(_take_turns(windows, turns, count, rng))
+    return sorted(_take_turns(stretches, turns, count, rng))
 
 
 def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
@@ -355,23 +355,23 @@ def _starts(speech: Speech, length: int) -> range:
     return range(0, len(speech.words) - length + 1, length)
 
 
-def _take_turns(free: list[Window], turns: list[int], count: int, rng: random.Random) -> list[Window]:
-    """Take `count` of the windows (all, if fewer), address by address in the order of `turns`."""
-    drawn: dict[int, list[Window]] = {address: [] for address in turns}
-    for window in rng.sample(free, len(free)):
-        drawn[window[0]].append(window)
-    taken: list[Window] = []
+def _take_turns(free: list[Stretch], turns: list[int], count: int, rng: random.Random) -> list[Stretch]:
+    """Take `count` of the stretches (all, if fewer), address by address in the order of `turns`."""
+    drawn: dict[int, list[Stretch]] = {address: [] for address in turns}
+    for stretch in rng.sample(free, len(free)):
+        drawn[stretch[0]].append(stretch)
+    taken: list[Stretch] = []
     while len(taken) < count and any(drawn.values()):
         taken += [drawn[address].pop() for address in turns if drawn[address]]
     return taken[:count]
 
 
 def _snippets(
-    addresses: list[Speech], windows: list[Window], lengths: Sequence[int], label: int, subset: str = ""
+    addresses: list[Speech], stretches: list[Stretch], lengths: Sequence[int], label: int, subset: str = ""
 ) -> list[list[Text]]:
     return [
         _snippet(addresses[place], start, lengths, label, _document(addresses[place]), subset)
-        for place, start in windows
+        for place, start in stretches
     ]
 
 

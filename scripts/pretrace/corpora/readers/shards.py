@@ -6,20 +6,15 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import Field
 
 from pretrace.corpora.readers.local import json_documents
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.hub import (
-    Listing,
-    fetch_file,
-    fetchable,
-    files_of,
-    names_in,
-)
+from pretrace.runtime.files import JsonObject
+from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -63,16 +58,14 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
                             "lower gigabytes", path.name, size / GIGABYTE, share / GIGABYTE)  # fmt: skip
 
 
-def stream_shard(
-    given: Mapping[str, Any], shard: int, shards: int, out: Path, *, attempts: int
-) -> dict[str, str]:
+def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attempts: int) -> dict[str, str]:
     """Write the documents of one shard to `out`, which appears whole or not at all; the file itself is deleted.
 
     Returns what the file was (`hub, revision, commit, file`), nothing of a user's own. A file that comes broken is
     fetched again, `attempts` times in all. With the entry's key `path`, a folder (or the one file) of the user's own
     is read instead. A shard beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
-    entry = HubCorpus.model_validate(given)
+    entry = HubCorpus.model_validate(plain)
     own = None if entry.path is None else dict(files_of(Path(entry.path)))
     names = shard_names(
         entry, lambda: list(own) if own is not None else names_in(entry.hub, "dataset", entry.revision)
@@ -83,9 +76,9 @@ def stream_shard(
         )
         write_texts([], out, f"shard {shard}")
         return {}
-    name, given = names[shard], {**given, "shards": len(names)}
+    name, plain = names[shard], {**plain, "shards": len(names)}
     if own is not None:
-        write_documents(given, [_own(own, name, entry.path)], 0, 1, out)
+        write_documents(plain, [_own(own, name, entry.path)], 0, 1, out)
         return {}
     out.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
@@ -96,7 +89,7 @@ def stream_shard(
                 path, commit = fetch_file(entry.hub, "dataset", entry.revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)
-                write_documents(given, [path], 0, 1, out)
+                write_documents(plain, [path], 0, 1, out)
             break
         except InputError as error:
             if attempt == attempts:
@@ -112,7 +105,7 @@ def check_shards(entry: HubCorpus) -> Listing:
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.
     """
     names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
-    files = fetchable(entry.hub, "dataset", entry.revision, names)
+    files = listing(entry.hub, "dataset", entry.revision, names, fetchable=True)
     if missing := [name for name in names if name not in files.files]:
         raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
     return files

@@ -15,10 +15,11 @@ from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of
 from pretrace.models.api.store import Answer, AnswerStore
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
 T = TypeVar("T")
-Body = Mapping[str, Any]
+Body = JsonObject
 
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
 _LONGEST_WAIT = 3600  # a server that asks for more ends the job
@@ -247,7 +248,7 @@ def tokens_used(body: Body) -> tuple[int, int] | None:
 
 
 @contextmanager
-def connected(name: str, api: Mapping[str, Any], *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
+def connected(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
         client = ApiClient(Endpoint(name=name, **api), answers, budget_usd=budget_usd)

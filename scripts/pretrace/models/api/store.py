@@ -78,9 +78,9 @@ class AnswerStore:
             yield
         except sqlite3.DatabaseError as error:
             # the lowest byte is the kind of error, the others say more of it
-            told = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
+            remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
             raise InputError(
-                f"{self.path}, the store of API answers, cannot be used ({error}). {told}"
+                f"{self.path}, the store of API answers, cannot be used ({error}). {remedy}"
             ) from error
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:

@@ -51,29 +51,19 @@ def tokenizer_of(tokenizer_json: Path) -> Any:
 
 
 def fit(
-    name: str,
-    training: Training,
-    benchmark: pd.DataFrame,
-    tokenizer: Any,
-    other: Sequence[str] = (),
+    name: str, training: Training, benchmark: pd.DataFrame, tokenizer: Any, other: Sequence[str] = ()
 ) -> tuple[Any, pd.DataFrame]:
     """Train a model from random weights as `train_model` does; the model and its loss curve."""
     assert training.width is not None
     assert training.layers is not None
     sizes = {"width": training.width, "layers": training.layers}
-    model = new_model(vocabulary=len(tokenizer), seed=_seed(training), **sizes)
+    model = new_model(vocabulary=len(tokenizer), seed=seed_of("training", training.seed), **sizes)
     texts = training_stream(benchmark, None if training.members else other)
     return model, _train(name, training, model, benchmark, texts, tokenizer, tokenizer.eos_token_id)
 
 
 def continue_model(
-    name: str,
-    training: Training,
-    *,
-    benchmark: pd.DataFrame,
-    start: Path,
-    out_dir: Path,
-    threads: int,
+    name: str, training: Training, *, benchmark: pd.DataFrame, start: Path, out_dir: Path, threads: int
 ) -> Checkpoint:
     """Train the checkpoint that `start` records further, in float32, and write it to `out_dir`.
 
@@ -94,10 +84,6 @@ def continue_model(
     return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
 
 
-def _seed(training: Training) -> int:
-    return seed_of("training", training.seed)
-
-
 def _train(
     name: str,
     training: Training,
@@ -107,21 +93,23 @@ def _train(
     tokenizer: Any,
     separator: int,
 ) -> pd.DataFrame:
+    seed = seed_of("training", training.seed)
+
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        packing = {"separator": separator, "window": training.window, "seed": _seed(training)}
+        packing = {"separator": separator, "window": training.window, "seed": seed}
         return list(windows(encoded, **packing, epochs=epochs))
 
     if not texts:
         raise InputError(f"{name}: the benchmark {training.benchmark} has no members to train on")
-    torch.manual_seed(_seed(training))
+    torch.manual_seed(seed)
     steps = packed(texts, training.epochs)
     log.info(
         "%s: %d parameters, %d texts, %d tokens in %d windows of %d epochs",
         name, model.num_parameters(), len(texts), sum(len(step) - 1 for step in steps), len(steps),
         training.epochs,
     )  # fmt: skip
-    watched = packed(held_out(benchmark, _seed(training)), 1)
+    watched = packed(held_out(benchmark, seed), 1)
     return train(model, steps, watched, learning_rate=training.learning_rate, what=f"train {name}")
 
 
