@@ -49,6 +49,25 @@ def test_equal_to_the_prefix_before_each_text(tiny_model, kind):
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
+def test_a_pass_leaves_nothing_that_waits_for_the_garbage_collector(tiny_model, kind):
+    """`pretrace` has it run seldom: tensors of earlier batches in circles of references would fill a GPU."""
+    engine = Engine(tiny_model(kind), "tiny", 60)
+    for prompt_prefix in (PromptPrefix((0,)), PromptPrefix((0,), SHOTS)):
+        engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")  # verifies the way
+        gc.collect()
+        gc.disable()
+        try:
+            engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
+            gc.set_debug(gc.DEBUG_SAVEALL)
+            gc.collect()
+            assert not [left for left in gc.garbage if isinstance(left, torch.Tensor)]
+        finally:
+            gc.set_debug(0)
+            gc.garbage.clear()
+            gc.enable()
+
+
+@pytest.mark.parametrize("kind", tiny_models.CACHES)
 def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeypatch):
     """In float32, where rounding hides nothing; a layer whose window is shorter than the prefix is left to torch."""
     model, computed = tiny_model(kind), []
