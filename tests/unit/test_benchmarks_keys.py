@@ -229,6 +229,7 @@ def wordings(folder: Path, seed: int) -> Path:
     return folder / f"w{seed}" / "key.jsonl"
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("key", [canaries, wordings])
 def test_p_of_a_key_is_exact_where_no_model_read_it(tmp_path, key):
     p = np.array([p_of(key(tmp_path, seed)) for seed in range(200)])
