@@ -61,11 +61,6 @@ def load(config: Path, study: Any) -> str:
     return said
 
 
-@seeds(50)
-def test_a_spoiled_study_is_refused_or_read(config, seed):
-    load(config, spoiled(STUDY, random.Random(seed)))
-
-
 @pytest.mark.parametrize("kind", REGISTRIES)
 @seeds(10)
 def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):

@@ -287,14 +287,6 @@ def test_documents_with_different_numbers_of_texts_have_no_more_false_alarms_tha
     assert np.mean([p_values(own, 99, 1)[0] <= 0.05 for own in shifted]) == pytest.approx(0.8, abs=0.09)
 
 
-def test_relabelling_such_documents_would_have_three_times_as_many():
-    """What the test protects from: the same documents with their labels exchanged."""
-    rng = np.random.default_rng(3)
-    drawn = [unequal(rng, (20, 1), (100, 20), 0.1) for _ in range(300)]
-    p = [p_values(replace(own, texts=np.ones_like(own.texts)), 99, 1)[0] for own in drawn]
-    assert np.mean(np.array(p) <= 0.05) > 0.1
-
-
 def test_the_size_of_unequal_documents_is_that_of_scores_drawn_anew():
     drawn = unequal(np.random.default_rng(4), (20, 1), (100, 20), 0.1)
     for scored in (drawn, replace(drawn, scores=drawn.scores + 2.0 * drawn.suspect[:, None])):

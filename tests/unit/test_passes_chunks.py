@@ -7,7 +7,6 @@ from made_up_jobs import full_request as request
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.job import Share
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file
 
 MANY = [f"{text} It is number {number}." for number in range(20) for text in TEXTS]
@@ -105,17 +104,6 @@ def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     assert files_of(cut()) == files_of(first)
     assert len(ran) == 2
     assert all(sha256_file(job.store / each["file"]) == each["sha256"] for each in first["views"][0]["files"])
-
-
-def test_a_reader_that_meets_a_damaged_chunk_has_it_read_again(job, cut, ran):
-    manifest = cut()
-    file = job.store / files_of(manifest)[2]
-    file.write_bytes(b"")
-    with pytest.raises(InputError, match=f"{file.name} is damaged.*same command"):
-        rows(job, manifest)
-    ran.clear()
-    assert rows(job, cut())
-    assert len(ran) == 1
 
 
 def test_texts_of_another_benchmark_are_found_again(job, cut, ran):
