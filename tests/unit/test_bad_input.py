@@ -62,7 +62,7 @@ def load(config: Path, study: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", REGISTRIES)
-@seeds(10)
+@seeds(4)
 def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
     path = config / f"{kind}.yaml"
     good = path.read_text(encoding="utf-8")

@@ -278,9 +278,9 @@ def test_documents_with_different_numbers_of_texts_have_no_more_false_alarms_tha
     suspected: tuple[int, int], held_out: tuple[int, int]
 ):
     rng = np.random.default_rng(suspected[1])
-    drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(600)]
+    drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(300)]
     p = np.array([p_values(own, 99, 1)[0] for own in drawn])
-    least, most = binom.ppf([0.0005, 0.9995], 600, 0.05) / 600
+    least, most = binom.ppf([0.0005, 0.9995], 300, 0.05) / 300
     assert 0.5 * least <= (p <= 0.05).mean() <= most
     effect = [smallest_effects(own)[0] * own.scores[~own.suspect, 0].std(ddof=1) for own in drawn[:200]]
     shifted = [replace(own, scores=own.scores + np.median(effect) * own.suspect[:, None]) for own in drawn]

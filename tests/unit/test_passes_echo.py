@@ -189,9 +189,13 @@ CUT = {"windows": [6, 4, 3]}
 @pytest.mark.parametrize(("kind", "changes"), [("gpt_neox", {}), ("llama", {}), ("llama", CUT)])
 def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes, top40):
     beside = [] if changes else [request(altered="lowercase"), request(**WITH_SHOTS)]
+    few = [TEXTS[0], *TEXTS[3:5], ""]  # each token is a request
+    served_requests, own_requests = (
+        [request(statistics=statistics, **changes), *beside] for statistics in ("likeliest", "top40")
+    )
     with serving(kind) as server:
-        served = run(kind, [request(statistics="likeliest", **changes), *beside], url=server.url, top40=top40)
-    local = run(kind, [request(statistics="top40", **changes), *beside])
+        served = run(kind, served_requests, url=server.url, texts=few, top40=top40)
+    local = run(kind, own_requests, texts=few)
     assert served[0]["views"][0]["statistics"] == "likeliest"
     for view, own in zip(served[0]["views"], local[0]["views"], strict=True):
         echoed, rows = (

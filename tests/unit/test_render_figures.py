@@ -43,6 +43,7 @@ def heat(results: Results):
     return made_up.draw(HEATMAP, results)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("study", "renderer", "panel"),
     [
