@@ -10,7 +10,6 @@ from made_up_jobs import expected_statistics, rows
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.models.tokens import load_tokenizer
-from pretrace.passes.engine import Engine
 from pretrace.passes.index import PassIndex
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError
@@ -156,23 +155,6 @@ def test_the_store_is_asked_by_the_exact_prefix(job):
     assert key(["another first", POOL[1]]) != usual
     # the same tokens, cut elsewhere, are encoded in other pieces: below float32 the numbers differ
     assert key(["%&", "$"]) != key(["%", "&$"])
-
-
-def test_more_shots_run_the_new_cells_alone(job, monkeypatch):
-    first = job([request(shots=count) for count in (1, 3)])
-    statistics, ran = Engine.statistics, []
-
-    def counted(self, window, prompt_prefix, **rest):
-        ran.append(prompt_prefix.shots_used)
-        return statistics(self, window, prompt_prefix, **rest)
-
-    monkeypatch.setattr(Engine, "statistics", counted)
-    second = job([request(shots=count) for count in (1, 2, 3, 4)])
-    assert sorted(ran) == [2, 4]
-    kept = {entry["shots"]: entry["files"][0]["sha256"] for entry in second["views"]}
-    assert {entry["shots"]: entry["files"][0]["sha256"] for entry in first["views"]} == {
-        count: kept[count] for count in (1, 3)
-    }
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

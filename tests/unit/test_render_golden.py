@@ -19,6 +19,7 @@ import made_up_results
 import pandas as pd
 import pytest
 import test_evaluation_audit
+import test_render_reproduction
 import yaml
 from made_up_results import BENCHMARK, LENGTH, MODEL
 from test_evaluation_corpus import CONDITIONS, compared, rows_of, short_of_texts, side
@@ -39,6 +40,11 @@ ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
 PAIR = (MODEL, BENCHMARK)
+
+
+def new(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
 
 
 def results_of(folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any) -> Results:
@@ -154,6 +160,7 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "corpus_unequal": lambda folder: corpus_tested(folder, short_of_texts(60, effect=1.5), size=True),
     "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
     "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
+    "reproduction": lambda folder: test_render_reproduction.make_study(new(folder)),
     "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0]), prefix=50),
 }  # fmt: skip
 
@@ -165,6 +172,9 @@ APART = [made_up_prefixes.PANEL | {"subset": subset, "label": subset} for subset
 HELD_OUT = {"selection": ["held_out"]}
 ANSWERED = {"model": made_up_answers.MODEL, "benchmark": made_up_answers.BENCHMARK}
 OWN = {"model": MODEL, "benchmark": BENCHMARK}
+EVERY_NUMBER = test_render_reproduction.ARTIFACT | {
+    "options": test_render_reproduction.ARTIFACT["options"] | {"every": True}
+}
 CORPUS = OWN | {"length": LENGTH, "start_token": "none", "references": ["other"]}
 
 
@@ -225,6 +235,8 @@ ARTIFACTS = {
     "corpus_power": of_study("corpus", "corpus_power"),
     "audit_power": of_study("corpus", "audit_power"),
     **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
+    "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
+    "reproduction_every": ("reproduction", EVERY_NUMBER),
     "extraction_map": of_study("extraction", "extraction_map"),
     "extraction_map_unknown": of_study("extraction_unknown", "extraction_map"),
 }  # fmt: skip
