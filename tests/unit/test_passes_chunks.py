@@ -9,7 +9,7 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.job import Share
 from pretrace.runtime.files import sha256_file
 
-MANY = [f"{text} It is number {number}." for number in range(20) for text in TEXTS]
+MANY = [f"{text} It is number {number}." for number in range(12) for text in TEXTS]
 CHUNK = 200  # tokens
 
 
