@@ -14,14 +14,13 @@ import numpy as np
 ROOT = Path(__file__).parents[2]
 
 
-def parser_of(description: str | None, *, texts: int = 0, repetitions: int) -> argparse.ArgumentParser:
-    """The options of every bench of passes: which model, how many `texts` (where there are any), how often."""
+def parser_of(description: str | None, *, texts: int, repetitions: int) -> argparse.ArgumentParser:
+    """The options of every bench of passes: which model, how many `texts`, how often."""
     formatter = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=description, formatter_class=formatter)
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
-    if texts:
-        parser.add_argument("--texts", type=int, default=texts)
-        parser.add_argument("--tokens", type=int, default=76, help="of a text; 64 English words are about 76")
+    parser.add_argument("--texts", type=int, default=texts)
+    parser.add_argument("--tokens", type=int, default=76, help="of a text; 64 English words are about 76")
     parser.add_argument("--batch-tokens", type=int, default=2048)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=repetitions)

@@ -20,10 +20,13 @@ import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.questions.collected import check_answers
+from pretrace.questions.prompts import read_wording
+from pretrace.questions.written_views import read_prompts as read_paraphrase
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
 from pretrace.studies.study import Study
+from pretrace.views.zero_access import read_openings
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
@@ -61,13 +64,8 @@ def load(config: Path, study: Any) -> str:
     return said
 
 
-@seeds(50)
-def test_a_spoiled_study_is_refused_or_read(config, seed):
-    load(config, spoiled(STUDY, random.Random(seed)))
-
-
 @pytest.mark.parametrize("kind", REGISTRIES)
-@seeds(10)
+@seeds(4)
 def test_a_spoiled_registry_is_refused_or_read(config, kind, seed):
     path = config / f"{kind}.yaml"
     good = path.read_text(encoding="utf-8")
@@ -188,6 +186,43 @@ def test_a_damaged_result_is_refused_or_read(tmp_path_factory, seed):
     record.write_bytes(damaged(json.dumps({"a": [1, "é"]}).encode(), draw))
     refuses(lambda: read_parquet(table))
     refuses(lambda: read_json(record))
+
+
+PROMPTS = {
+    "con_recall_zero_access": read_openings,
+    "de_cop": read_wording,
+    "paraphrase": read_paraphrase,
+}
+
+
+@pytest.mark.parametrize("kind", PROMPTS)
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"", "holds nothing; a mapping of keys is needed"),
+        (b"- a\n- b\n", "holds a list; a mapping of keys is needed"),
+        (None, "does not exist"),
+    ],
+)
+def test_what_is_no_file_of_prompts_is_named(tmp_path, kind, data, says):
+    path = tmp_path / "given.yaml"
+    if data is not None:
+        path.write_bytes(data)
+    said = refuses(lambda: PROMPTS[kind](path))
+    assert "given.yaml" in said
+    assert says in said
+
+
+@seeds(60)
+def test_a_spoiled_or_damaged_file_of_prompts_is_refused_or_read(tmp_path_factory, seed):
+    draw = random.Random(seed)
+    path = tmp_path_factory.mktemp("prompts") / "given.yaml"
+    for kind, read in PROMPTS.items():
+        good = (ROOT / "config" / "prompts" / f"{kind}.yaml").read_bytes()
+        path.write_text(yaml.safe_dump(spoiled(yaml.safe_load(good), draw)), encoding="utf-8")
+        refuses(lambda read=read: read(path))
+        path.write_bytes(damaged(good, draw))
+        refuses(lambda read=read: read(path))
 
 
 def test_a_writer_that_fails_leaves_nothing(tmp_path):

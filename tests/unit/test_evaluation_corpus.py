@@ -278,21 +278,13 @@ def test_documents_with_different_numbers_of_texts_have_no_more_false_alarms_tha
     suspected: tuple[int, int], held_out: tuple[int, int]
 ):
     rng = np.random.default_rng(suspected[1])
-    drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(600)]
+    drawn = [unequal(rng, suspected, held_out, 0.1) for _ in range(300)]
     p = np.array([p_values(own, 99, 1)[0] for own in drawn])
-    least, most = binom.ppf([0.0005, 0.9995], 600, 0.05) / 600
+    least, most = binom.ppf([0.0005, 0.9995], 300, 0.05) / 300
     assert 0.5 * least <= (p <= 0.05).mean() <= most
     effect = [smallest_effects(own)[0] * own.scores[~own.suspect, 0].std(ddof=1) for own in drawn[:200]]
     shifted = [replace(own, scores=own.scores + np.median(effect) * own.suspect[:, None]) for own in drawn]
     assert np.mean([p_values(own, 99, 1)[0] <= 0.05 for own in shifted]) == pytest.approx(0.8, abs=0.09)
-
-
-def test_relabelling_such_documents_would_have_three_times_as_many():
-    """What the test protects from: the same documents with their labels exchanged."""
-    rng = np.random.default_rng(3)
-    drawn = [unequal(rng, (20, 1), (100, 20), 0.1) for _ in range(300)]
-    p = [p_values(replace(own, texts=np.ones_like(own.texts)), 99, 1)[0] for own in drawn]
-    assert np.mean(np.array(p) <= 0.05) > 0.1
 
 
 def test_the_size_of_unequal_documents_is_that_of_scores_drawn_anew():

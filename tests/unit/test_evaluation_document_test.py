@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 from pretrace.evaluation.document_test import ScoredTexts, compare, comparisons, normal_scores
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 
 ONE = np.zeros(1, dtype=int)
 
@@ -103,14 +102,6 @@ def test_methods_are_compared_one_by_one_and_together():
     assert len(alone) == 1
     assert given[0] == alone[0]
     assert min(given[0].effect, given[1].effect) < given[2].effect < max(given[0].effect, given[1].effect)
-
-
-def test_fewer_than_ten_known_documents_have_no_p():
-    rng = np.random.default_rng(5)
-    for count in (LEAST_DOCUMENTS - 1, LEAST_DOCUMENTS):
-        known, code = documents([20] * count, 0.1, rng)
-        (result,) = comparisons(of_slice(known, code), of_slice(np.ones(1), ONE + 99), [])
-        assert (result is None) == (count < LEAST_DOCUMENTS)
 
 
 @pytest.mark.parametrize(

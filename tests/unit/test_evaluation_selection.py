@@ -119,12 +119,6 @@ def test_limits_of_ranges_are_no_edges():
     assert {value: known.is_limit(*value) for value in limits} == limits
 
 
-def test_default_is_the_methods_or_the_first_that_the_run_has():
-    for tried, default in (((10, 2, 3), "k=2"), ((10, 3), "k=3")):
-        metrics, _ = run({("tuned", f"k={k}"): noise(200, seed=k) for k in tried})
-        assert only(metrics, selection="default", metric="auc")["setting"] == default
-
-
 def test_a_setting_scored_on_other_texts_than_the_default_is_not_chosen(log_lines):
     """A sweep over a subset, as of shots: the best number of all, on a quarter of the texts."""
     perfect = np.where(np.arange(len(LABEL)) % 8 < 2, LABEL * 10.0, np.nan)

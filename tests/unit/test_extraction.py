@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from made_up_jobs import benchmark_of, request, rows
+from made_up_jobs import benchmark_of, request
 
 import tiny_models
 from pretrace.evaluation.extraction import (
@@ -130,19 +130,6 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     assert told["at"].diff().dropna().abs().ge(size).all(), "passages do not overlap"
 
 
-def test_every_token_past_the_context_is_scored_once_after_half_of_the_context(job):
-    start, room = 1, 47
-    manifest = job(whole_requests("<s>"), texts=[NEW], max_length=48)
-    [plain] = rows(job, manifest, "<s>")
-    past = rows(job, manifest, "<s>", windows="past_context")
-    ends = [room, *(row["variant"] + len(row["logprobs"]) for row in past)]
-    assert [row["variant"] for row in past] == ends[:-1]
-    assert ends[-1] == plain["n_tokens"]
-    assert len(plain["logprobs"]) == room
-    assert max(len(row["logprobs"]) for row in past) == room - room // 2
-    assert start + room // 2 >= 48 // 2
-
-
 def test_a_context_that_no_token_past_the_models_context_has_is_refused(job):
     benchmark = benchmark_of([NEW])
     manifest = job(whole_requests(), benchmark=benchmark, max_length=48)
@@ -192,14 +179,6 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
         return [decode([ids])[0].removeprefix(" ") for ids in several]
 
     assert "".join(pieces(ids, without_first_space)) == text
-
-
-def test_windows_and_whole_texts_are_passes_of_their_own(job):
-    plain = request(statistics="full", start_token="none")
-    manifest = job([plain, windows_request(), windows_request(prefix=8)], texts=[TEXT])
-    cut = [entry["windows"] for entry in manifest["views"]]
-    assert cut == [None, [PREFIX, SUFFIX, STRIDE], [8, SUFFIX, STRIDE]]
-    assert len({entry["files"][0]["file"] for entry in manifest["views"]}) == 3
 
 
 def test_windows_longer_than_the_context_are_refused(job):

@@ -20,7 +20,7 @@ from pretrace.methods import METHODS
 from pretrace.studies import Study, load_study
 
 tiers = pytest.mark.parametrize(
-    "seeds", [range(10), pytest.param(range(10, 300), marks=pytest.mark.full)], ids=["few", "many"]
+    "seeds", [range(10), pytest.param(range(10, 150), marks=pytest.mark.full)], ids=["few", "many"]
 )
 
 VALUES: tuple[Any, ...] = (

@@ -46,22 +46,6 @@ def test_gap_k_gives_the_values_of_the_authors_function(params, expected):
     assert score("gap_k", text, **params) == pytest.approx(expected, abs=1e-6)
 
 
-def test_gap_k_from_whole_predictions():
-    rows = [(0.7, 0.2, 0.1), (0.1, 0.6, 0.3), (0.25, 0.25, 0.5), (0.05, 0.05, 0.9), (0.4, 0.4, 0.2)]
-    logs = [[math.log(p) for p in row] for row in rows]
-    means = [sum(p * ln for p, ln in zip(row, log, strict=True)) for row, log in zip(rows, logs, strict=True)]
-    squares = [
-        sum(p * ln**2 for p, ln in zip(row, log, strict=True)) for row, log in zip(rows, logs, strict=True)
-    ]
-    text = text_of(
-        logprobs=[log[token] for log, token in zip(logs, (0, 2, 1, 0, 0), strict=True)],
-        highest=[max(log) for log in logs],
-        variances=[square - mean**2 for square, mean in zip(squares, means, strict=True)],
-    )
-    assert score("gap_k", text) == pytest.approx(-2.1892424, abs=1e-6)
-    assert score("gap_k", text, window=1) == pytest.approx(-3.3333333, abs=1e-6)
-
-
 def lowest(values: list[float], share: float) -> list[float]:
     return sorted(values)[: max(1, int(share * len(values)))]
 

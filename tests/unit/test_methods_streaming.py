@@ -66,23 +66,6 @@ def test_a_pass_that_is_not_ordered_is_no_pass(tmp_path):
         reader(store, 5).step("32-00")
 
 
-def test_a_reader_gives_each_text_its_own_rows_wherever_the_batches_end(tmp_path):
-    store = Store(tmp_path, "tiny", made_up_benchmark(9)).add(altered="word_swaps-3", variants=3)
-    read = reader(store, 4, altered="word_swaps-3")
-    seen = {}
-    for last in ("32-00", "32-03", "32-03x", "32-08"):
-        read.step(last)
-        seen[last] = list(read)
-        for id, rows in read.items():
-            expected = [store.row(id, "word_swaps-3", variant)["logprobs"] for variant in range(3)]
-            for row, logprobs in zip(rows, expected, strict=True):
-                np.testing.assert_array_equal(row.logprobs, np.float32(logprobs).astype(float))
-    assert seen["32-00"] == ["32-00"]
-    assert seen["32-03"] == ["32-01", "32-02", "32-03"]
-    assert seen["32-03x"] == []
-    assert seen["32-08"][-1] == "32-08"
-
-
 def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypatch):
     texts, tokens = 1500, 400
     benchmark = made_up_benchmark(texts).assign(text_id=[f"{i:05d}" for i in range(texts)])

@@ -39,15 +39,6 @@ def _registered(directory, tmp_path):
     return tmp_path / "checkpoint.json"
 
 
-def test_a_registered_directory_loads_where_it_lies(directory, tmp_path):
-    record = tmp_path / "results" / "checkpoint.json"
-    registered = register_local(directory, record)
-    target = target_of(record)
-    assert target.digest == registered.digest == json.loads(record.read_text())["digest"]
-    assert (target.vocabulary, target.context) == (tiny_models.VOCABULARY, tiny_models.CONTEXT)
-    assert target.load()(torch.tensor([[5, 6, 7]])).logits.dtype == torch.float32
-
-
 def test_the_digest_follows_weights_and_tokenizer_and_nothing_else(directory, tmp_path):
     def digest():
         return register_local(directory, tmp_path / "checkpoint.json").digest

@@ -1,8 +1,8 @@
 """Jobs of one machine share its GPUs out among themselves."""
 
 import math
-import subprocess
-import sys
+import multiprocessing
+import time
 from pathlib import Path
 
 import pytest
@@ -13,18 +13,31 @@ from pretrace.models import devices, target
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
 
-HOLD = """
-import sys
-from pathlib import Path
-
-from pretrace.models import devices
-
-devices._POLL = 0.02
-names, count, folder = sys.argv[1:]
-print(*devices.lock_free(names.split(","), int(count), Path(folder)), flush=True)
-sys.stdin.read()
-"""
 SCRIPTS = Path(__file__).parents[2] / "scripts"
+FORKED = multiprocessing.get_context("fork")
+
+
+class Job:
+    """Another job of the machine: a process that holds GPUs until it is killed."""
+
+    def __init__(self, names: str, count: int, folder: Path) -> None:
+        self.told, told = FORKED.Pipe(duplex=False)
+        self.process = FORKED.Process(target=self.hold, args=(names, count, folder, told), daemon=True)
+        self.process.start()
+
+    @staticmethod
+    def hold(names: str, count: int, folder: Path, told) -> None:
+        devices._POLL = 0.02
+        told.send(" ".join(map(str, devices.lock_free(names.split(","), count, folder))))
+        time.sleep(600)
+
+    def held(self) -> str:
+        assert self.told.poll(60), "no GPU came free"
+        return self.told.recv()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.join()
 
 
 @pytest.fixture
@@ -32,44 +45,36 @@ def job(tmp_path):
     """Starts another job of the machine, which holds GPUs until it is killed or the test ends."""
     jobs = []
 
-    def start(gpus: int, names: str = "a,b,c") -> subprocess.Popen[str]:
-        jobs.append(subprocess.Popen(
-            [sys.executable, "-c", HOLD, names, str(gpus), str(tmp_path)], env={"PYTHONPATH": str(SCRIPTS)},
-            text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        ))  # fmt: skip
+    def start(gpus: int, names: str = "a,b,c") -> Job:
+        jobs.append(Job(names, gpus, tmp_path))
         return jobs[-1]
 
     yield start
     for started in jobs:
         started.kill()
-        started.communicate()
-
-
-def held_by(started: subprocess.Popen[str]) -> str:
-    return started.stdout.readline().strip()
 
 
 def test_each_job_has_a_gpu_and_one_more_waits_for_whichever_is_free_first(job):
     jobs = [job(1) for _ in range(3)]
-    holder = {held_by(started): started for started in jobs}
+    holder = {started.held(): started for started in jobs}
     assert sorted(holder) == ["0", "1", "2"]
     waiting = job(1)
     holder["1"].kill()
-    assert held_by(waiting) == "1"
+    assert waiting.held() == "1"
 
 
 def test_a_job_of_two_gpus_holds_neither_until_it_has_both(job):
     single = [job(1), job(1)]
-    assert sorted(map(held_by, single)) == ["0", "1"]
+    assert sorted(started.held() for started in single) == ["0", "1"]
     pair, third = job(2), job(1)
-    assert held_by(third) == "2", "the one that waits for two keeps none from others"
+    assert third.held() == "2", "the one that waits for two keeps none from others"
     for started in (*single, third):
         started.kill()
-    assert len(held_by(pair).split()) == 2
+    assert len(pair.held().split()) == 2
 
 
 def test_a_machine_of_fewer_gpus_gives_all_that_it_has(job):
-    assert held_by(job(4)) == "0 1 2"
+    assert job(4).held() == "0 1 2"
 
 
 @pytest.fixture
@@ -130,7 +135,7 @@ def test_a_model_lies_on_as_many_free_gpus_as_its_job_asked_for(
     job, placed, four_gpus, no_locks, how, taken, told, held
 ):
     if taken:
-        assert held_by(job(1, taken)) == "0"
+        assert job(1, taken).held() == "0"
     assert placed(**how) == told
     assert list(no_locks) == held
 

@@ -19,7 +19,7 @@ from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.models.entries import Training
 from pretrace.models.tokens import start_token_ids
 from pretrace.models.training.build import continue_model, fit, tokenizer_of, train_model
-from pretrace.models.training.loop import CONTEXT, mean_loss, new_model, train
+from pretrace.models.training.loop import CONTEXT, mean_loss, new_model
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR, train_tokenizer
 from pretrace.runtime.errors import InputError
@@ -209,17 +209,6 @@ def test_a_window_longer_than_the_models_context_is_refused(table, tmp_path):
         InputError, match=r"models.more.training.window is 64, and tiny reads 32 tokens at most"
     ):
         continue_model("more", CONTINUED, benchmark=table, start=start, out_dir=tmp_path / "more", threads=1)
-
-
-def test_training_learns_its_texts_better_than_others():
-    generator = torch.Generator().manual_seed(0)
-    texts = torch.randint(1, 50, (16, 24), generator=generator).tolist()
-    seen, unseen = texts[:8], texts[8:]
-    model = new_model(vocabulary=50, width=32, layers=1, seed=0)
-    packed = list(windows(seen, separator=0, window=32, epochs=30, seed=0))
-    watched = list(windows(unseen, separator=0, window=32, epochs=1, seed=0))
-    curve = train(model, packed, watched, learning_rate=0.01, what="tiny")
-    assert curve["loss"].tail(20).mean() < 0.7 * curve["heldout_loss"].iloc[-1]
 
 
 def test_a_benchmark_without_members_is_named(table, tokenizer):

@@ -7,10 +7,9 @@ from made_up_jobs import full_request as request
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.job import Share
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import sha256_file
 
-MANY = [f"{text} It is number {number}." for number in range(20) for text in TEXTS]
+MANY = [f"{text} It is number {number}." for number in range(12) for text in TEXTS]
 CHUNK = 200  # tokens
 
 
@@ -56,8 +55,7 @@ def test_chunks_change_no_number(job, cut):
         assert manifest["views"][0][key] == whole["views"][0][key]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-@pytest.mark.parametrize("stop", [0, 1, 4])
+@pytest.mark.parametrize(("dtype", "stop"), [("float32", 0), ("bfloat16", 1), ("float32", 4)])
 def test_a_killed_job_goes_on_with_the_next_chunk_and_stores_the_same_bytes(
     job, cut, ran, tmp_path, dtype, stop
 ):
@@ -75,7 +73,7 @@ def test_a_killed_job_goes_on_with_the_next_chunk_and_stores_the_same_bytes(
     assert [row["files"] for row in again["views"]] == [row["files"] for row in undisturbed["views"]]
 
 
-@pytest.mark.parametrize("count", [2, 3, 50])
+@pytest.mark.parametrize("count", [2, 20])
 def test_jobs_that_share_a_pair_leave_nothing_for_the_last_and_read_nothing_twice(
     job, cut, ran, tmp_path, count
 ):
@@ -106,17 +104,6 @@ def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     assert files_of(cut()) == files_of(first)
     assert len(ran) == 2
     assert all(sha256_file(job.store / each["file"]) == each["sha256"] for each in first["views"][0]["files"])
-
-
-def test_a_reader_that_meets_a_damaged_chunk_has_it_read_again(job, cut, ran):
-    manifest = cut()
-    file = job.store / files_of(manifest)[2]
-    file.write_bytes(b"")
-    with pytest.raises(InputError, match=f"{file.name} is damaged.*same command"):
-        rows(job, manifest)
-    ran.clear()
-    assert rows(job, cut())
-    assert len(ran) == 1
 
 
 def test_texts_of_another_benchmark_are_found_again(job, cut, ran):

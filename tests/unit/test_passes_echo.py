@@ -6,20 +6,16 @@ from pathlib import Path
 
 import made_up_jobs
 import numpy as np
-import pandas as pd
 import pytest
 from made_up_jobs import NAMES, benchmark_of, request, target_of
 
 from echo_server import EchoServer
 from llama_server import MEMBER, llama_server, wheel_of_the_model
 from loopback import Loopback, client_at
-from pretrace.evaluation.extraction import windows_of
 from pretrace.models.api.store import AnswerStore
 from pretrace.models.gguf import convert_gguf
-from pretrace.models.tokens import load_decoder
 from pretrace.passes import job
 from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
-from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_table
 
@@ -189,9 +185,13 @@ CUT = {"windows": [6, 4, 3]}
 @pytest.mark.parametrize(("kind", "changes"), [("gpt_neox", {}), ("llama", {}), ("llama", CUT)])
 def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes, top40):
     beside = [] if changes else [request(altered="lowercase"), request(**WITH_SHOTS)]
+    few = [TEXTS[0], *TEXTS[3:5], ""]  # each token is a request
+    served_requests, own_requests = (
+        [request(statistics=statistics, **changes), *beside] for statistics in ("likeliest", "top40")
+    )
     with serving(kind) as server:
-        served = run(kind, [request(statistics="likeliest", **changes), *beside], url=server.url, top40=top40)
-    local = run(kind, [request(statistics="top40", **changes), *beside])
+        served = run(kind, served_requests, url=server.url, texts=few, top40=top40)
+    local = run(kind, own_requests, texts=few)
     assert served[0]["views"][0]["statistics"] == "likeliest"
     for view, own in zip(served[0]["views"], local[0]["views"], strict=True):
         echoed, rows = (
@@ -208,27 +208,6 @@ def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, servi
                 for key in ("highest", "top40"):
                     np.testing.assert_allclose(row[key], other[key], atol=1e-4)
                 assert row["ranks"] == np.minimum(other["ranks"], 40).tolist()
-
-
-@pytest.mark.parametrize("top40", WAYS)
-def test_extraction_behind_a_server_is_that_of_a_local_job(run, serving, tiny_checkpoint, top40):
-    text = "The state of the union is strong, and the people of the United States know it. " * 2
-    keys = {"prefix": 6, "suffix": 1, "stride": 1}
-    cut = {"start_token": "<s>", "parts": [{"subsets": None, "lengths": None}], **keys}
-    given = {"start_token": "<s>", "windows": list(keys.values())}
-    with serving("llama") as server:
-        far = run(
-            "llama", [request(statistics="likeliest", **given)], url=server.url, texts=[text], top40=top40
-        )
-    near = run("llama", [request(statistics="top40", **given)], texts=[text])
-    decode = load_decoder(tiny_checkpoint("llama"))
-    served, local = (
-        windows_of(PassIndex(manifest, folder), benchmark_of([text]), cut, decode)
-        for manifest, folder in (far, near)
-    )
-    assert local["log_p_top"].notna().any()
-    assert local["log_p_top"].isna().any()
-    pd.testing.assert_frame_equal(served, local, check_exact=False, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(

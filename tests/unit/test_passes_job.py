@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-import torch
 from made_up_jobs import TEXTS, benchmark_of, expected_statistics, rows
 from made_up_jobs import full_request as request
 
@@ -122,23 +121,6 @@ def test_equal_texts_run_once_and_are_stored_each(job, monkeypatch):
     stored = rows(job, job(texts=["one text", "another", "one text", "one text"]))
     assert len(ran) == 2
     assert stored[0]["logprobs"] == stored[2]["logprobs"] == stored[3]["logprobs"] != stored[1]["logprobs"]
-
-
-def test_out_of_memory_halves_the_budget_and_goes_on(job, monkeypatch):
-    usual = rows(job, job())
-    run = Engine._run
-
-    def short_of_memory(self, batch, *rest):
-        if sum(len(item.tokens) for item in batch) > 40:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return run(self, batch, *rest)
-
-    monkeypatch.setattr(Engine, "_run", short_of_memory)
-    job.store = job.store / "other"
-    manifest = job(batch_tokens=10_000)
-    assert 1 < manifest["views"][0]["batch_tokens"] < 150
-    for other, row in zip(usual, rows(job, manifest), strict=True):
-        np.testing.assert_allclose(row["logprobs"], other["logprobs"], atol=1e-4)
 
 
 def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypatch):

@@ -7,7 +7,6 @@ from made_up_jobs import full_request as request
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import Target
-from pretrace.passes.engine import Engine
 from pretrace.runtime.errors import InputError
 
 
@@ -56,27 +55,6 @@ def test_weights_are_not_loaded_when_all_is_stored(job, loaded):
     assert loaded == [1]
     job([request(), request(altered="lowercase", statistics="logprobs")])
     assert loaded == [2]
-
-
-def test_a_job_that_failed_midway_goes_on_where_it_stopped(job, monkeypatch):
-    requests = [request(altered="lowercase", statistics="logprobs"), request(), request(start_token="none")]
-    statistics, cells = Engine.statistics, []
-
-    def failing(self, window, start, **rest):
-        cells.append(start)
-        if len(cells) == 3:
-            raise KeyboardInterrupt
-        return statistics(self, window, start, **rest)
-
-    monkeypatch.setattr(Engine, "statistics", failing)
-    with pytest.raises(KeyboardInterrupt):
-        job(requests)
-    assert not job.manifest.exists()
-    assert len(list(job.store.glob("*.parquet"))) == 2
-    assert not list(job.store.glob(".*"))
-    manifest = job(requests)
-    assert len(cells) == 4
-    assert len({entry["files"][0]["file"] for entry in manifest["views"]}) == 3
 
 
 def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, loaded):

@@ -15,7 +15,7 @@ from pretrace.passes.features import Features
 from pretrace.questions import local, tree
 from pretrace.questions.answering import LETTERS, Prompt, split_units
 from pretrace.questions.local import LocalAnswerer
-from pretrace.questions.tree import Reader, separate, tree_of
+from pretrace.questions.tree import Reader, tree_of
 from pretrace.runtime.errors import InputError
 
 TOLERANCE = 1e-4
@@ -99,23 +99,6 @@ def test_a_tree_gives_what_each_prompt_gives_alone(target, kind):
     for batch_tokens in (10_000, 50, 1):
         logits, _ = read(model, tree_of(PROMPTS), PROMPTS, batch_tokens)
         np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
-
-
-def test_out_of_memory_halves_the_batch(target, monkeypatch):
-    model, forward = target("llama").load(), Reader._forward
-
-    def short_of_memory(self, batch, answer, past):
-        if sum(len(branch.ids) for branch in batch) > 30:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return forward(self, batch, answer, past)
-
-    pairs = [(*OPTIONS[0][:14], *option[:15]) for option in OPTIONS]
-    monkeypatch.setattr(Reader, "_forward", short_of_memory)
-    logits, reader = read(model, tree_of(pairs), pairs)
-    np.testing.assert_allclose(logits, alone(model, pairs), atol=TOLERANCE, rtol=1e-5)
-    assert reader.batch_tokens <= 30
-    with pytest.raises(InputError, match="max_length"):
-        read(model, separate(PROMPTS), PROMPTS)
 
 
 def questions(count=24):

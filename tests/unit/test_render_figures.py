@@ -1,7 +1,5 @@
 """Figures: bytes that do not change, what is drawn, marked and hatched; and what a study found, on one page."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import made_up_prefixes
@@ -45,6 +43,7 @@ def heat(results: Results):
     return made_up.draw(HEATMAP, results)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("study", "renderer", "panel"),
     [
@@ -97,14 +96,6 @@ def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(resul
     artifact = ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}}
     with pytest.raises(InputError, match=r"does not score dc_pdd with a=7; it scores: a=0.001, a=0.01"):
         made_up.draw(artifact, results)
-
-
-def test_roc_curves_enclose_the_auc_of_the_metrics(results: Results):
-    drawing, scores = made_up.draw(ROC, results), made_up.scores_frame(made_up.SEPARATION, 1)
-    for method, curve in drawing.frame.groupby("method"):
-        area = np.trapezoid(curve["tpr"], curve["fpr"])
-        assert area == pytest.approx(made_up.auc_of(scores, method))
-    assert set(drawing.frame["method"]) == set(made_up.SEPARATION)
 
 
 def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, tmp_path: Path):
@@ -238,19 +229,6 @@ def test_the_catalogue_names_functions_that_are_there_and_results_that_are_known
     with pytest.raises(InputError, match="did you mean 'benchmarks'"):
         register("tables.sizes.sizes", "benchmark")
     assert "sizes" not in RENDERERS
-
-
-def test_registry_imports_neither_pandas_nor_matplotlib():
-    heavy = "{'pandas', 'matplotlib'} & set(sys.modules)"
-    code = f"import sys, pretrace.render.registry; print({heavy} or 'light')"
-    scripts = Path(__file__).parents[2] / "scripts"
-    assert subprocess.check_output([sys.executable, "-c", code], cwd=scripts, text=True).strip() == "light"
-
-
-def test_a_failed_artifact_leaves_nothing_behind(results: Results, tmp_path: Path):
-    with pytest.raises(InputError):
-        made_up.render(ROC | {"methods": ["recall"]}, results, tmp_path)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):

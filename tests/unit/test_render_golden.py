@@ -4,6 +4,7 @@ After an intended change, write the files again with `PYTHONPATH=scripts:tests:t
 tests/unit/test_render_golden.py`, and read what differs: `git diff tests/unit/golden`.
 """
 
+import io
 import re
 import sys
 import tempfile
@@ -18,6 +19,7 @@ import made_up_results
 import pandas as pd
 import pytest
 import test_evaluation_audit
+import test_render_reproduction
 import yaml
 from made_up_results import BENCHMARK, LENGTH, MODEL
 from test_evaluation_corpus import CONDITIONS, compared, rows_of, short_of_texts, side
@@ -28,13 +30,21 @@ from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.corpus_test import corpus_power, corpus_sizes
 from pretrace.evaluation.extraction import summary
 from pretrace.evaluation.statistics import STATISTICS
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.results import Results
+from pretrace.render.rows import csv_text
+from pretrace.render.tables.table import Table, markdown
 from pretrace.runtime.files import write_json, write_parquet
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 REGISTERED = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
 PAIR = (MODEL, BENCHMARK)
+
+
+def new(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
 
 
 def results_of(folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any) -> Results:
@@ -150,6 +160,7 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "corpus_unequal": lambda folder: corpus_tested(folder, short_of_texts(60, effect=1.5), size=True),
     "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
     "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
+    "reproduction": lambda folder: test_render_reproduction.make_study(new(folder)),
     "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0]), prefix=50),
 }  # fmt: skip
 
@@ -161,6 +172,9 @@ APART = [made_up_prefixes.PANEL | {"subset": subset, "label": subset} for subset
 HELD_OUT = {"selection": ["held_out"]}
 ANSWERED = {"model": made_up_answers.MODEL, "benchmark": made_up_answers.BENCHMARK}
 OWN = {"model": MODEL, "benchmark": BENCHMARK}
+EVERY_NUMBER = test_render_reproduction.ARTIFACT | {
+    "options": test_render_reproduction.ARTIFACT["options"] | {"every": True}
+}
 CORPUS = OWN | {"length": LENGTH, "start_token": "none", "references": ["other"]}
 
 
@@ -221,6 +235,8 @@ ARTIFACTS = {
     "corpus_power": of_study("corpus", "corpus_power"),
     "audit_power": of_study("corpus", "audit_power"),
     **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
+    "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
+    "reproduction_every": ("reproduction", EVERY_NUMBER),
     "extraction_map": of_study("extraction", "extraction_map"),
     "extraction_map_unknown": of_study("extraction_unknown", "extraction_map"),
 }  # fmt: skip
@@ -237,19 +253,20 @@ class Studies(dict[str, Results]):
         return self[name]
 
 
-def rendered(name: str, studies: Studies, folder: Path) -> dict[str, Path]:
+def drawing(name: str, studies: Studies, **changes: Any) -> Any:
+    """The table or figure of an artifact, before it is written."""
     study, artifact = ARTIFACTS[name]
-    return made_up_results.render({**artifact, "artifact": name}, studies[study], folder)
+    return made_up_results.draw({**artifact, "artifact": name, **changes}, studies[study])
 
 
-def shown(files: Mapping[str, Path]) -> str:
+def shown(name: str, studies: Studies) -> str:
     """The Markdown of a table; the reading of a figure and its data, with four digits."""
-    if "md" in files:
-        return files["md"].read_text(encoding="utf-8")
-    data = pd.read_csv(files["csv"])
+    drawn = drawing(name, studies)
+    if isinstance(drawn, Table):
+        return markdown(drawn)
+    data = pd.read_csv(io.StringIO(csv_text(drawn.frame)))
     varying = [column for column in data if data[column].nunique(dropna=False) > 1]  # the rest is the panel
-    reading = files["txt"].read_text(encoding="utf-8")
-    return reading + data[varying].round(4).to_csv(index=False, lineterminator="\n")
+    return f"{drawn.reading}\n" + data[varying].round(4).to_csv(index=False, lineterminator="\n")
 
 
 @pytest.fixture(scope="module")
@@ -258,18 +275,21 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> Studies:
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)
-def test_an_artifact_is_as_it_was_and_equal_data_give_equal_bytes(
-    name: str, studies: Studies, tmp_path: Path
-):
-    files = rendered(name, studies, tmp_path / "first")
-    assert shown(files) == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
-    if "pdf" in files:
-        again = rendered(name, studies, tmp_path / "second")
-        assert {suffix: path.read_bytes() for suffix, path in files.items()} == {
-            suffix: path.read_bytes() for suffix, path in again.items()
-        }
-        for mark in (b"CreationDate", b"/Type3"):
-            assert mark not in files["pdf"].read_bytes()
+def test_an_artifact_is_as_it_was(name: str, studies: Studies):
+    assert shown(name, studies) == (GOLDEN / f"{name}.md").read_text(encoding="utf-8")
+
+
+FIGURES = [name for name, (_, entry) in ARTIFACTS.items() if RENDERERS[entry["renderer"]].kind == "figure"]
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.full) for name in FIGURES[1:]] + FIGURES[:1]
+)
+def test_equal_data_give_equal_bytes(name: str, studies: Studies, tmp_path: Path):
+    first, second = (made_up_results.written(drawing(name, studies), tmp_path) for _ in range(2))
+    assert first == second
+    for mark in (b"CreationDate", b"/Type3"):
+        assert mark not in first["pdf"]
 
 
 TITLES = {
@@ -299,16 +319,13 @@ PRINTED = ["label", "read"]
         "statistics",
     ],
 )
-def test_titles_are_printed_and_the_data_hold_slugs(name: str, studies: Studies, tmp_path: Path):
-    study, written = ARTIFACTS[name]
-    panels = [{**panel, "names": TITLES} for panel in written["panels"]]
-    titled = {**written, "artifact": name, "panels": panels, "names": TITLES}
-    files = made_up_results.render(titled, studies[study], tmp_path / "titled")
-    text = files["md" if "md" in files else "txt"].read_text(encoding="utf-8")
+def test_titles_are_printed_and_the_data_hold_slugs(name: str, studies: Studies):
+    panels = [{**panel, "names": TITLES} for panel in ARTIFACTS[name][1]["panels"]]
+    titled, plain = drawing(name, studies, panels=panels, names=TITLES), drawing(name, studies)
+    text = markdown(titled) if isinstance(titled, Table) else titled.reading
     assert any(title in text for title in TITLES.values())
     assert not [slug for slug in TITLES if re.search(rf"\b{slug}\b", text)]
-    plain = rendered(name, studies, tmp_path / "plain")
-    data = [pd.read_csv(paths["csv"]).drop(columns=PRINTED, errors="ignore") for paths in (files, plain)]
+    data = [drawn.frame.drop(columns=PRINTED, errors="ignore") for drawn in (titled, plain)]
     pd.testing.assert_frame_equal(*data)
 
 
@@ -316,5 +333,4 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         given = Studies(Path(made))
         for name in sys.argv[1:] or ARTIFACTS:
-            text = shown(rendered(name, given, Path(made) / "out"))
-            (GOLDEN / f"{name}.md").write_text(text, encoding="utf-8")
+            (GOLDEN / f"{name}.md").write_text(shown(name, given), encoding="utf-8")

@@ -4,7 +4,6 @@
 tests/unit/test_render_layout.py` writes it again.
 """
 
-import re
 from pathlib import Path
 
 import pandas as pd
@@ -22,7 +21,6 @@ from pretrace.render.tables.table import (
     latex,
     markdown,
     page,
-    rows_of,
     runner_up,
     table_of,
 )
@@ -54,16 +52,6 @@ def formats() -> str:
 
 def test_every_format_is_as_it_was():
     assert formats() == GOLDEN.read_text(encoding="utf-8")
-
-
-def test_no_text_becomes_markup():
-    text = formats()
-    assert "<e>" not in re.sub(r"\\<e", "", text)
-    for row in [line for line in text.splitlines() if line.startswith(("| a", "| _Blind"))]:
-        assert len(re.findall(r"(?<!\\)\|", row)) == 4
-    for part in text.split(r"\begin{table*}")[1:]:
-        table = part.split(r"\end{table*}")[0]
-        assert table.count("{") - table.count(r"\{") == table.count("}") - table.count(r"\}")
 
 
 def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
@@ -109,15 +97,6 @@ def test_the_runner_up_is_underlined_in_every_format():
     ):
         assert first in written(table)
         assert second in written(table)
-
-
-def test_rows_and_columns_keep_their_order_and_a_dash_is_where_nothing_is():
-    rows = [("late", [("x", Cell(0.1))], False), ("early", [("x", Cell(0.2)), ("y", Cell(0.3))], True)]
-    (block,) = rows_of("block", rows, "Stub")
-    assert (block.stub, block.columns) == ("Stub", (("x",), ("y",)))
-    assert [(row.label, row.control) for row in block.rows] == [("late", False), ("early", True)]
-    assert [cell.value for cell in block.rows[0].cells] == [0.1, None]
-    assert rows_of("block", []) == []
 
 
 def test_signed_numbers_have_a_true_minus_and_zero_no_sign():

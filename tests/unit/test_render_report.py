@@ -159,16 +159,20 @@ def full_page(folder: Path) -> str:
     return re.sub(r'(data:[^,"]*,)[^"]+', r"\1", text)
 
 
-def test_the_page_is_as_it_was(folder: Path):
-    text = full_page(folder)
-    assert text == GOLDEN.read_text(encoding="utf-8")
-    assert (folder / "tables" / "a_method_table.html").read_text() in text
+@pytest.fixture(scope="module")
+def full(folder: Path) -> str:
+    return full_page(folder)
+
+
+def test_the_page_is_as_it_was(folder: Path, full: str):
+    assert full == GOLDEN.read_text(encoding="utf-8")
+    assert (folder / "tables" / "a_method_table.html").read_text() in full
     assert "left-out" not in page_of(folder)
     assert '<details class="part" id="part-beside" open>' in page_of(folder, artifacts=[TABLE])
 
 
+@pytest.mark.usefixtures("full")
 def test_a_demonstration_comes_before_the_headline(folder: Path):
-    full_page(folder)
     headline, demonstration = (Artifact(**made_up.artifact(name)) for name in ("headline", "familiar_texts"))
     for suffix, path in outputs(demonstration, folder).items():
         path.write_bytes(outputs(headline, folder)[suffix].read_bytes())

@@ -175,12 +175,6 @@ def test_statistics_show_the_share_of_each_class(results: Results, tmp_path: Pat
     assert shown.frame["member_ratio"].tolist() == [pytest.approx(120 / 280)]
 
 
-def test_averages_are_explained_where_there_are_any(results: Results):
-    for panels, is_average in (([made_up.PANEL], False), (BOTH, True)):
-        shown = table(results, panels=panels, options={"average": "panel"})
-        assert any(note.startswith("Average:") for note in shown.notes) == is_average
-
-
 def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results: Results, tmp_path: Path):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return frame[(frame["metric"] == "auc") | (frame["selection"] != "held_out")]

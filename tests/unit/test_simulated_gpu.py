@@ -206,17 +206,3 @@ def test_what_a_model_says_that_shares_no_prefix_is_logged_once(tiny_model, log_
 )
 def test_out_of_memory_is_told_from_other_errors(error, lacks):
     assert is_out_of_memory(error) == lacks
-
-
-def test_the_simulation_refuses_what_cuda_refuses(gpus):
-    here = torch.arange(6.0)
-    first, second = here.to("cuda:0"), here.to("cuda:1")
-    for other in (second, here):
-        with pytest.raises(RuntimeError, match="same device"):
-            first + other
-    with pytest.raises(RuntimeError, match="same device"):
-        first.index_select(0, torch.tensor([1], device="cuda:1"))
-    with pytest.raises(TypeError, match="cuda:0 device type tensor to numpy"):
-        first.numpy()
-    assert (first[torch.tensor([1])] * torch.tensor(2.0)).device == torch.device("cuda", 0)
-    assert (float(first.sum()), first.tolist(), first.cpu().numpy().sum()) == (15, here.tolist(), 15)

@@ -188,6 +188,7 @@ REFUSED = [
     (model(source="answers", path="."), "models.m.path: ... is a folder; give a file"),
     (model(source="hubb", path="."), "m.source ... 'hubb' is not valid ... did you mean 'hub'"),
     (model(source="openai", api=FREE | {"top40": "next_token"}), "models: m: api.top40 needs the key 'tokenizer'"),
+    (model(source="openai", api=FREE | {"key_env": "sk-a-key"}), "api.key_env: what is given does not have the right"),
     (further(**{"from": "smollm"}), "models.m.training.from: unknown model 'smollm': did you mean 'smollm2-135m'"),
     (further(**{"from": "davinci-002"}), "models.m.training.from: davinci-002 has no weights of its own"),
     (further(**{"from": "m"}), "models.m.training.from: m has no weights of its own"),
@@ -305,6 +306,38 @@ def test_a_mistake_is_named_with_its_place_and_remedy_on_one_screen(folder, give
     said = str(error.value)
     assert re.search(".*".join(map(re.escape, told.split(" ... "))), said, re.DOTALL), said
     assert len(said) < 3000
+
+
+def files(rows, **keys):
+    """(file name, its lines, a study of it), of texts or of collected answers."""
+    return "texts.jsonl", [json.dumps(row) for row in rows], text(methods=["loss"]) | keys
+
+
+WITHHELD, ASKED = {"text": "a  page of a book", "label": 0}, {"text": "a page of a book", "label": None}
+COLUMNS = "document,label,passage,permutation,true_answer,answer"
+BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]},
+        AT | {"benchmark": "short", "methods": ["loss"]}]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (files([{"text": "a b", "label": 1}]), "texts.jsonl: ... non-member"),
+        (files([WITHHELD], artifacts=["audit"]), "texts.jsonl: the audit has no text to ask about"),
+        (files([WITHHELD], artifacts=["corpus_test"]), "texts.jsonl: ... Add suspected texts with label 1"),
+        (("answers.csv", [COLUMNS, "d0,0,0,0,E,A"], answers()), "answers.csv:2: true_answer is 'E'"),
+        (("known.jsonl", [json.dumps(WITHHELD)], study(
+            runs=BOTH, artifacts={"audit": {"panels": [AT | {"benchmark": "texts"}]}},
+            benchmarks={"short": {"source": "local", "path": "known.jsonl"}})),
+         "texts.jsonl:1 and ... known.jsonl:1 hold the same text"),
+    ],
+)  # fmt: skip
+def test_a_mistake_in_a_file_of_a_study_is_named_with_its_line(folder, given, told):
+    name, lines, written = given
+    (folder / "texts.jsonl").write_text(f"{json.dumps(ASKED)}\n", encoding="utf-8")
+    (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    with pytest.raises(InputError, match=".*".join(map(re.escape, told.split(" ... ")))):
+        check_user_files(Plan(load_written(folder, written)))
 
 
 @pytest.mark.parametrize(

@@ -139,15 +139,22 @@ def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_ori
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"
 
 
-def test_the_papers_seven_prompts_are_there(tmp_path):
+def test_the_papers_seven_prompts_are_there():
     prompts = read_openings(PROMPTS)
     assert len(prompts) == 7
     assert prompts[1] == "The 9/11 attacks in"
     assert prompts[3].endswith("concluded,")
     assert prompts[0] == "The world witnessed the fall of the Berlin Wall in"
-    (tmp_path / "empty.yaml").write_text("prompts: []\n")
-    with pytest.raises(InputError, match=r"prompts: .*a list of texts"):
-        read_openings(tmp_path / "empty.yaml")
+
+
+@pytest.mark.parametrize(
+    "text", ["prompts: In 1969\n", "prompts: {a: b}\n", "prompts: []\n", "prompts: [a, 5]\n", "prompts: ['']\n",
+             "openings: [a]\n", "prompts: [a]\nprompt: [b]\n"],
+)  # fmt: skip
+def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
+    (tmp_path / "given.yaml").write_text(text)
+    with pytest.raises(InputError, match=r"given\.yaml: .*(a list of texts|'prompts')"):
+        read_openings(tmp_path / "given.yaml")
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(causal):

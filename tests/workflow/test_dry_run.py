@@ -6,17 +6,15 @@ import sys
 
 import pytest
 
-
-def test_a_dry_run_of_a_registered_study_reads_clearly(project):
-    planned = project.run("--dry-run", "--cores", "2", "--config", "study=continued").stdout
-    for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
-        assert rule in planned
+import hub_datasets as made
+from hub_server import Hub
 
 
 @pytest.mark.full
-def test_the_workflow_file_itself_is_an_entry_too(project):
+def test_the_workflow_file_itself_is_an_entry_too_and_reads_clearly(project):
     planned = project.run("--dry-run", "--cores", "2", "--snakefile", "workflow/Snakefile").stdout
-    assert "render_report" in planned
+    for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
+        assert rule in planned
 
 
 @pytest.mark.full
@@ -52,39 +50,23 @@ def test_the_snakefiles_import_neither_torch_nor_pandas(project):
 GOOD = ['{"text": "a b", "label": 1}', '{"text": "c d", "label": 0}']
 AT = {"model": "smollm2-135m", "benchmark": "texts", "methods": ["loss"]}
 OF_TEXTS = {"study": "bad", "benchmarks": {"texts": {"source": "local", "path": "texts.jsonl"}}, "runs": [AT]}
-OF_ANSWERS = {
-    "study": "bad",
-    "models": {"oracle": {"source": "answers", "path": "answers.csv"}},
-    "benchmarks": {"books": {"source": "answers"}},
-    "runs": [{"model": "oracle", "benchmark": "books"}],
-}
 AUDIT = OF_TEXTS | {"artifacts": ["audit"]}
-CORPUS = OF_TEXTS | {"artifacts": ["corpus_test"]}
-KNOWN = ['{"text": "a draft that was not read", "label": 0}']
-ANSWERS = ["document,label,passage,permutation,true_answer,answer", "d0,0,0,0,E,A"]
+KNOWN = '{"text": "a draft that was not read", "label": 0}'
 
 
-@pytest.mark.parametrize(
-    ("file", "lines", "study", "told"),
-    [
-        ("texts.jsonl", GOOD[:1], OF_TEXTS, r"texts\.jsonl: .* non-member"),
-        ("texts.jsonl", KNOWN, AUDIT, r"texts\.jsonl: the audit has no text to ask about"),
-        ("texts.jsonl", KNOWN, CORPUS, r"texts\.jsonl: .* Add suspected texts with label 1"),
-        ("answers.csv", ANSWERS, OF_ANSWERS, r"answers\.csv:2: true_answer is 'E'"),
-    ],
-)
-def test_what_is_wrong_stops_the_run_before_any_job(project, file, lines, study, told):
-    (project.path / file).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    project.write_study(study, "bad.yaml")
+def test_what_is_wrong_stops_the_run_before_any_job(project):
+    """What is said of other mistakes is tested in tests/unit/test_studies_refused.py."""
+    (project.path / "texts.jsonl").write_text(f"{KNOWN}\n", encoding="utf-8")
+    project.write_study(AUDIT, "bad.yaml")
     done = project.run("--cores", "2", "--config", "study=bad.yaml", check=False)
     assert done.returncode != 0
     assert "Traceback" not in done.stdout
-    assert re.search(told, done.stdout)
+    assert re.search(r"texts\.jsonl: the audit has no text to ask about", done.stdout)
     assert not (project.path / "results").exists()
 
 
 def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(project):
-    texts = ['{"text": "a page of a book for all", "label": null}', *KNOWN]
+    texts = ['{"text": "a page of a book for all", "label": null}', KNOWN]
     (project.path / "texts.jsonl").write_text("\n".join(texts) + "\n", encoding="utf-8")
     project.write_study(AUDIT, "audit.yaml")
     shown = project.run("--dry-run", "--quiet", "rules", "--config", "study=audit.yaml").stdout
@@ -92,22 +74,6 @@ def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(
         len(re.findall(r"^pretrace: .*texts\.jsonl: only 1 known non-members .* 1/2 = 0\.5\.", shown, re.M))
         == 1
     )
-
-
-def test_the_known_texts_of_another_benchmark_are_compared_with_those_in_question(project):
-    (project.path / "texts.jsonl").write_text(
-        '{"text": "a page of a book", "label": null}\n', encoding="utf-8"
-    )
-    (project.path / "known.jsonl").write_text('{"text": "a  page of a book", "label": 0}\n', encoding="utf-8")
-    study = AUDIT | {
-        "benchmarks": {name: {"source": "local", "path": f"{name}.jsonl"} for name in ("texts", "known")},
-        "runs": [AT | {"calibrate_on": "known"}, AT | {"benchmark": "known"}],
-        "artifacts": {"audit": {"panels": [{"model": AT["model"], "benchmark": "texts"}]}},
-    }
-    project.write_study(study, "audit.yaml")
-    done = project.run("--dry-run", "--config", "study=audit.yaml", check=False)
-    assert done.returncode != 0
-    assert re.search(r"texts\.jsonl:1 and .*known\.jsonl:1 hold the same text", done.stdout)
 
 
 def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):
@@ -125,3 +91,35 @@ def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(pr
     planned = project.run("--dry-run", "--cores", "2", "--config", "study=both.yaml").stdout
     made = dict(re.findall(r"rule (\w+):\n.*\n    output: results/views/both~(\w+)/", planned))
     assert made == {"get_view": "brings", "make_view": "asks"}
+
+
+@pytest.mark.full
+def test_the_hub_is_asked_before_anything_is_fetched(project):
+    """What it finds is tested in tests/unit/test_studies_hub_check.py."""
+    with Hub() as hub:
+        made.frontier_study(hub, 2)
+        done = project.run(
+            "--cores", "1", "check_hub", "--config", "study=frontier", "only=[null_models]", check=False,
+            **hub.environment(project.path / "hub"),
+        )  # fmt: skip
+    assert "| texts of hubble_mmlu | allegrolab/testset_mmlu | 2 |" in done.stdout
+    assert re.search(r"this will fail:\nmodel hubble-1b: .* is not there, or private", done.stdout)
+
+
+@pytest.mark.full
+def test_the_frontier_study_plans_and_its_cost_is_estimated(project):
+    command = ("--cores", "2", "--config", "study=frontier")
+    planned = project.run("--dry-run", "--quiet", "all", *command).stdout
+    assert re.search(r"^run_passes +[1-9]", planned, re.MULTILINE), planned
+    project.run("compute_estimate", *command)
+
+
+@pytest.mark.full
+def test_a_part_of_the_paper_study_plans(project):
+    """Which part a selection names is tested in tests/unit/test_studies_selection.py."""
+    parts = ("papers=[surp]", "only=[surp_table1]", "max_parameters=7e9")
+    planned = project.run(
+        "--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper", *parts
+    ).stdout
+    assert "render_report" in planned
+    assert "answer_questions" not in planned

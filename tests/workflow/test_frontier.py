@@ -1,6 +1,5 @@
 """The frontier study from download to report: miniature data sets, and tiny random models under the real ids."""
 
-import re
 from zlib import crc32
 
 import pandas as pd
@@ -60,22 +59,3 @@ def test_from_download_to_report(tmp_path):
     assert set(codec["shots"]) == {1}, codec
     report = (results / "report.html").read_text(encoding="utf-8")
     assert "Training documents had to be longer" in report
-
-
-def test_the_hub_is_asked_before_anything_is_fetched(project):
-    """What it finds is tested in tests/unit/test_studies_hub_check.py."""
-    with Hub() as hub:
-        made.frontier_study(hub, 2)
-        done = project.run(
-            "--cores", "1", "check_hub", "--config", "study=frontier", "only=[null_models]", check=False,
-            **hub.environment(project.path / "hub"),
-        )  # fmt: skip
-    assert "| texts of hubble_mmlu | allegrolab/testset_mmlu | 2 |" in done.stdout
-    assert re.search(r"this will fail:\nmodel hubble-1b: .* is not there, or private", done.stdout)
-
-
-def test_the_study_plans_and_its_cost_is_estimated(project):
-    command = ("--cores", "2", "--config", "study=frontier")
-    planned = project.run("--dry-run", "--quiet", "all", *command).stdout
-    assert re.search(r"^run_passes +[1-9]", planned, re.MULTILINE), planned
-    project.run("compute_estimate", *command)

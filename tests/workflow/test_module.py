@@ -59,7 +59,7 @@ def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
     return own.smoke(*arguments, PYTHONPATH=scripts).stdout
 
 
-@pytest.mark.parametrize("source", ["folder", "address"])
+@pytest.mark.parametrize("source", [pytest.param("folder", marks=pytest.mark.full), "address"])
 def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(source, unrun, elsewhere, served):
     entry = f"{served}/workflow/Snakefile" if source == "address" else unrun.path / "workflow" / "Snakefile"
     (elsewhere / "config").mkdir()

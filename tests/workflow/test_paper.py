@@ -52,16 +52,6 @@ def test_the_paper_study_plans_in_a_moment(project):
     assert int(jobs["total"]) < 1000
 
 
-def test_a_part_of_the_paper_study_plans(project):
-    """Which part a selection names is tested in tests/unit/test_studies_selection.py."""
-    parts = ("papers=[surp]", "only=[surp_table1]", "max_parameters=7e9")
-    planned = project.run(
-        "--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper", *parts
-    ).stdout
-    assert "render_report" in planned
-    assert "answer_questions" not in planned
-
-
 def small(project: Project, hub: Hub) -> None:
     """The registries as they are, but for addresses that are not the hub's, fewer shards and books, and float32."""
     for name, changes in {

@@ -138,7 +138,14 @@ def rules_of_group(said: str, group: str) -> list[str]:
     return re.findall(r"^    rule (\w+):", members, re.M)
 
 
-@pytest.mark.parametrize("profile", ["gpu", "slurm", "cluster-generic", "kubernetes"])
+@pytest.mark.parametrize(
+    "profile",
+    [
+        "gpu",
+        "slurm",
+        *(pytest.param(name, marks=pytest.mark.full) for name in ("cluster-generic", "kubernetes")),
+    ],
+)
 def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(unrun, profile):
     said = planned(unrun, profile)
     if profile == "gpu":
