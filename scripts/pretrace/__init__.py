@@ -1,11 +1,6 @@
 """pretrace: was this text in that model's pretraining data?"""
 
-import gc
 from pathlib import Path
-
-# torch and transformers make a million objects that stay: to search them for garbage every 700 new objects, as Python
-# does, takes a tenth of the time of their import
-gc.set_threshold(100_000, 10, 10)
 
 
 def config_folder() -> Path:

@@ -65,6 +65,21 @@ def test_documents_of_one_text_are_compared_by_students_prediction_interval():
     assert result.two_sided == pytest.approx(2 * min(result.p, 1 - result.p))
 
 
+def test_a_document_with_more_texts_is_compared_by_the_known_means_alone_if_that_finds_more():
+    """With 20 texts against 4 in each of 12 known documents, Satterthwaite's degrees can fall below one."""
+    known, code = documents([4] * 12, 0.0, np.random.default_rng(27))
+    means = known.reshape(12, 4).mean(axis=1)
+    suspect = np.full(20, 0.9)
+    t = (0.9 - means.mean()) / (means.std(ddof=1) * (1 + 1 / 12))
+    result = compare(known, code, suspect, np.zeros(20, dtype=int))
+    assert result.p == pytest.approx(stats.t.sf(t, 11))
+    within = known.reshape(12, 4).var(axis=1, ddof=1).mean()
+    first, second = means.var(ddof=1) * (1 + 1 / 12) ** 2, within * (1 / 20 - 1 / 4)
+    degrees = (first + second) ** 2 / (first**2 / 11 + second**2 / 36)
+    assert degrees < 1
+    assert stats.t.sf((0.9 - means.mean()) / np.sqrt(first + second), degrees) > 3 * result.p, "with them"
+
+
 def test_the_smallest_effect_is_found_in_four_of_five_cases():
     rng = np.random.default_rng(3)
     count = 0
@@ -105,7 +120,7 @@ def test_methods_are_compared_one_by_one_and_together():
 
 
 @pytest.mark.parametrize(
-    ("count", "texts", "own", "icc"), [(10, 20, 4, 0.3), (20, 10, 1, 0.7), (40, 5, 20, 0.1)]
+    ("count", "texts", "own", "icc"), [(10, 20, 4, 0.3), (20, 10, 1, 0.7), (40, 5, 20, 0.1), (12, 4, 20, 0.3)]
 )
 def test_false_alarms_stay_at_their_level(count, texts, own, icc):
     """The full tables are in docs/size_and_power.md, by tests/bench/bench_audit.py."""

@@ -13,6 +13,7 @@ import numpy as np
 
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.significance import LEVEL
 
 DETECTED = 0.8
 """How often the smallest effect is found."""
@@ -64,17 +65,25 @@ class Comparison:
         """Return the standard error of the effect under the null, and its degrees of freedom, by Satterthwaite.
 
         sqrt(S² (1 + 1/K) (1/G + 1/K) + W (h_G - h_K) / G). The factor 1 + 1/K pays for scores that are ranked among few
-        documents. Where the documents' own variance is estimated as less than none, it is taken as none.
+        documents. Where the documents' own variance is estimated as less than none, it is taken as none. Where the
+        group's documents have more texts, W is subtracted and the degrees of freedom can fall below one. Without it the
+        error is too large rather than too small, with K - 1 degrees: that is taken if it finds smaller effects.
         """
+        from scipy.special import stdtrit
+
         first = self.between * (1 + 1 / self.known) * (1 / self.groups + 1 / self.known)
         if not self.freedom:
             return float(np.sqrt(first)), self.known - 1
         second = self.within * (self.group_inverse - self.known_inverse) / self.groups
         least = self.within * (self.group_inverse / self.groups + self.known_inverse / self.known)
         if first + second < least:
-            return float(np.sqrt(least)), self.freedom
-        degrees = (first + second) ** 2 / (first**2 / (self.known - 1) + second**2 / self.freedom)
-        return float(np.sqrt(first + second)), float(degrees)
+            errors = [(float(np.sqrt(least)), float(self.freedom))]
+        else:
+            degrees = (first + second) ** 2 / (first**2 / (self.known - 1) + second**2 / self.freedom)
+            errors = [(float(np.sqrt(first + second)), float(degrees))]
+        if second < 0:
+            errors.append((float(np.sqrt(first)), self.known - 1))
+        return min(errors, key=lambda error: error[0] * stdtrit(error[1], 1 - LEVEL))
 
     @property
     def icc(self) -> float:
