@@ -77,7 +77,7 @@ class Passes:
     def readings(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the complete readings without shots, by view and start token."""
         plain = [reading for reading in self.complete(texts) if reading.shots is None]
-        return sorted(plain, key=lambda reading: (reading.view, reading.start_token))
+        return sorted(plain, key=lambda reading: [*reading.columns.values()])
 
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
@@ -103,11 +103,6 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def condition(reading: Reading) -> Row:
-    """Return the columns of a statistic that say how texts without shots are read."""
-    return {"view": reading.view, "start_token": reading.start_token}
-
-
 def shifts(passes: Passes) -> Iterator[Row]:
     """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
 
@@ -131,7 +126,7 @@ def shifts(passes: Passes) -> Iterator[Row]:
                 for chosen, own, weights in evaluated:
                     if chosen.draw in (None, shots.draw):
                         for row in _distances(own, plain, given, weights):
-                            keys = asdict(part) | condition(reading) | prefix
+                            keys = asdict(part) | reading.columns | prefix
                             yield keys | {"evaluation_set": chosen.name} | row
 
 
@@ -194,10 +189,10 @@ def hurt_texts(passes: Passes) -> Iterator[Row]:
             groups.append((Slice(subset, None), [texts for _, texts in parts]))
         for part, tables in groups:
             shared = set.intersection(*(set(passes.readings(texts)) for texts in tables))
-            original = [reading for reading in shared if reading.view == "original"]
-            for reading in sorted(original, key=lambda reading: reading.start_token):
-                for row in _hurt_of(passes, tables, reading):
-                    yield asdict(part) | {"start_token": reading.start_token} | row
+            for reading in passes.readings(tables[0]):
+                if reading.view == "original" and reading in shared:
+                    for row in _hurt_of(passes, tables, reading):
+                        yield asdict(part) | reading.columns | row
 
 
 def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Row]:
@@ -275,7 +270,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
                     for label, own in tokens.items()
                 ]
                 curves = [*_shares(tokens), *points, *_means(tokens)]
-                frames += [curve.assign(**asdict(part), **condition(reading)) for curve in curves]
+                frames += [curve.assign(**asdict(part), **reading.columns) for curve in curves]
     return pd.concat(frames, ignore_index=True)
 
 

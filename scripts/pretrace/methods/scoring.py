@@ -50,7 +50,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(Block([Column("", "", "", "", -1, "")], [], [], np.empty((0, 1))))
+        yield from _frames(Block([Column()], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
         log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
@@ -109,8 +109,9 @@ class Block:
 
 
 def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
-    read, draw = (plain.reading.view, plain.reading.start_token), -1 if key.draw is None else key.draw
-    return [Column(key.method, setting, *read, draw, key.reference) for setting in settings]
+    reading, draw = plain.reading, -1 if key.draw is None else key.draw
+    column = Column(key.method, "", reading.view, reading.start_token, draw, key.reference)
+    return [column._replace(setting=setting) for setting in settings]
 
 
 def _frames(block: Block) -> Iterator["pd.DataFrame"]:
