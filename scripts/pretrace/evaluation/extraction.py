@@ -16,6 +16,8 @@ import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.benchmarks.slices import slices_of
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.metrics import rows_like
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
@@ -128,14 +130,12 @@ def _keys(index: PassIndex, reading: Reading, extraction: Mapping[str, Any]) -> 
     ]
 
 
-def _past_context(
-    index: PassIndex, past: PassKey, extraction: Mapping[str, Any]
-) -> dict[str, list[dict[str, Any]]]:
+def _past_context(index: PassIndex, past: PassKey, extraction: Mapping[str, Any]) -> dict[str, list[Record]]:
     """Return text id -> the stretches of texts that are longer than the model's context, in order, of the pass `past`.
 
     Raises `InputError` where they have fewer tokens before them than the run asks for.
     """
-    rows: dict[str, list[dict[str, Any]]] = {}
+    rows: dict[str, list[Record]] = {}
     batches = index.batches(past, _ROWS_AT_ONCE) if past in index.rows else ()
     for batch in batches:
         for row in batch.to_pandas().to_dict("records"):
@@ -291,15 +291,13 @@ def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFram
     )
 
 
-def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[dict[str, Any]]:
+def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[Record]:
     """Return the numbers of each class or document of a slice: members first, then by document."""
     units = []
     for key, part in windows.groupby(keys, dropna=False, sort=True):
         counted = part[~part["repeats"]]
-        unit: dict[str, Any] = dict(zip(keys, key, strict=True))
-        own = texts
-        for name, value in unit.items():
-            own = own[own[name].isna() if pd.isna(value) else own[name].eq(value).fillna(False)]
+        unit: Record = dict(zip(keys, key, strict=True))
+        own = rows_like(texts, unit, keys)
         units.append(
             unit
             | {"windows": len(counted), "repeats": len(part) - len(counted)}

@@ -1,12 +1,28 @@
 """The names of all metrics, of their keys, and of all subsets together. Light to import."""
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
 from pretrace.methods.settings import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EACH = "*"
 """A subset that stands for every one."""
 
 KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
 """What tells the rows of metrics, tests and curves apart."""
+
+
+def rows_like(frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]) -> "pd.DataFrame":
+    """Return the rows of a table that agree with a row in these keys; a missing value agrees with a missing one."""
+    import pandas as pd
+
+    for key in keys:
+        frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+    return frame
+
 
 LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""

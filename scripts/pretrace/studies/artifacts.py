@@ -224,7 +224,7 @@ def slugs_shown(artifact: Artifact) -> set[str]:
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
     across = artifact.options.get("across", {})
-    slugs |= {*artifact.options.get("references", ()), *across.get("reference", ()), *across.get("view", ())}
+    slugs |= {*across.get("reference", ()), *across.get("view", ())}
     return set(filter(None, slugs))
 
 

@@ -80,9 +80,8 @@ def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tup
     names: dict[Pair, set[str]] = {}
     for artifact in artifacts:
         across = artifact.options.get("across", {}).get("reference", ())
-        named = {*artifact.options.get("references", ()), *across}
         for panel in artifact.panels if artifact.unavailable is None else ():
-            names.setdefault(panel.pair, set()).update({*(panel.references or ())} | named)
+            names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
     return tuple(
         _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
         for run in runs

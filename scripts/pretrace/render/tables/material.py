@@ -1,7 +1,6 @@
 """A study's material and cost: benchmarks, forward passes, seconds a document."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -44,7 +43,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
 
 
-def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
+def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
     yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
@@ -96,7 +95,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _read(entry: Mapping[str, Any], artifact: Artifact) -> str:
+def _read(entry: Record, artifact: Artifact) -> str:
     """Describe the model's input: `the text`, `lower case of the text`, `the text after shots of non-members`."""
     text = "the text" if entry["view"] == "original" else f"the text under {artifact.called(entry['view'])}"
     if cut := entry["windows"]:
