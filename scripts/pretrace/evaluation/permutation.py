@@ -116,7 +116,7 @@ def _default(units: RankedUnits, column: int) -> Callable[[_Labels], Floats]:
 
 
 def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[_Labels], Floats]:
-    """`among`: the columns to choose from, the most preferred first."""
+    """Return the held-out AUC; `among`: the columns to choose from, the most preferred first."""
     folds = [
         (_Midranks.of(units, among, units.fold == fold), _Midranks.of(units, among, units.fold != fold))
         for fold in units.folds

@@ -153,11 +153,9 @@ def delong_test(difference: Floats, variance: Floats) -> Result:
 
 
 def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
-    """Without any spread, a difference of nothing has p = 1 and any other p = 0; NaN where either is unknown."""
-    ratio = np.divide(np.abs(difference), error, out=np.full_like(error, np.inf), where=error != 0)
-    return np.where(
-        (difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, tail(ratio))
-    )
+    """Return two-sided p: without any spread 1 for a difference of 0, else 0; NaN where either is unknown."""
+    p = tail(ratio(np.abs(difference), error, empty=np.inf))
+    return np.where((difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, p))
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:

@@ -75,26 +75,18 @@ class Plan:
     def left_out(self) -> list[dict[str, Any]]:
         """The methods that runs without a choice of methods could not have: panel, methods, reason."""
         lines: list[dict[str, Any]] = []
+        names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             computed = {item.method for run in pair.runs for item in run.methods + run.questions}
             reasons: dict[str, list[str]] = {}
             for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
                 if method not in computed:
                     reasons.setdefault(reason, []).append(method)
+            panel = Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
             lines += [
-                {
-                    "panel": self._named(pair),
-                    "methods": methods,
-                    "reason": reason,
-                }
-                for reason, methods in reasons.items()
+                {"panel": panel, "methods": methods, "reason": reason} for reason, methods in reasons.items()
             ]
         return lines
-
-    def _named(self, pair: Pair) -> str:
-        """Name a pair as a panel does."""
-        names = self.study.benchmarks.titles | self.study.models.titles
-        return Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
 
     # names by what makes them
 

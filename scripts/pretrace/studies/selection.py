@@ -178,7 +178,7 @@ def _chosen(
 
 
 def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict[str, Artifact]) -> list[Run]:
-    """The runs that the chosen artifacts need; those of no paper need none, where there are others."""
+    """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
     wanted = {slug: own for slug, own in chosen.items() if registered[slug].paper} or chosen
     named = {slug for run in runs for slug in run.serves}
     reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
@@ -188,7 +188,7 @@ def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict
 
 
 def _pairs(run: Run) -> set[Pair]:
-    """The models that read a run's benchmark."""
+    """Return the models that read a run's benchmark, with it."""
     return {(model, run.benchmark) for model in (run.model, *run.references)}
 
 
