@@ -87,7 +87,6 @@ class Side:
         return len(np.unique(self.texts.document))
 
     def by_document(self) -> dict[str, Whole]:
-        """Return the rows of each document by its name."""
         return {str(name): np.asarray(rows) for name, rows in self.frame.groupby("document").indices.items()}
 
 

@@ -66,7 +66,6 @@ class Units:
         })  # fmt: skip
 
     def of_scores(self, names: Sequence[str]) -> "Units":
-        """Return the units with these of their scores."""
         columns = [self.names.index(name) for name in names]
         within = self.within[np.ix_(columns, columns)]
         return replace(self, names=tuple(names), scores=self.scores[:, columns], within=within)

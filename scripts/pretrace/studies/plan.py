@@ -58,7 +58,6 @@ class Plan:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs of the study's runs."""
         return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_pair)]
 
     @cached_property
@@ -68,7 +67,6 @@ class Plan:
 
     @cached_property
     def asking_pairs(self) -> list[Pair]:
-        """The pairs whose runs ask questions."""
         return [pair for pair in self.pairs if pair.asks_questions]
 
     @property
@@ -256,7 +254,6 @@ class Plan:
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        """The reference corpora of the runs."""
         return [
             self.corpus(slug) for slug in sorted({slug for run in self.study.runs for slug in run.corpora})
         ]
@@ -274,7 +271,6 @@ class Plan:
 
     @property
     def seals(self) -> str:
-        """The record of the study's sealed plans."""
         return f"results/{self.study.name}/seals.json"
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -326,7 +322,6 @@ class ShownArtifact:
 
     @property
     def pairs(self) -> list[Pair]:
-        """The pairs that its panels show."""
         return [self.plan.pair(*slugs) for slugs in sorted({panel.pair for panel in self.entry.panels})]
 
     @property
@@ -374,7 +369,6 @@ class ShownArtifact:
 
     @property
     def entries(self) -> dict[str, Any]:
-        """The entries of the benchmarks that it shows."""
         slugs = sorted({pair.benchmark_slug for pair in self.pairs})
         return {slug: self.plan.benchmark(slug).entry.written() for slug in slugs}
 

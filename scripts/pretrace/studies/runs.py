@@ -43,7 +43,6 @@ class Run(RunKeys):
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Return the runs of each model and benchmark."""
     pairs: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         pairs.setdefault((run.model, run.benchmark), []).append(run)

@@ -171,7 +171,6 @@ class Model:
 
     @property
     def trained_tokenizer(self) -> File:
-        """The tokenizer that is trained for the model."""
         slug = self._training.tokenizer_corpus
         if slug is None or self.start:
             return []

@@ -90,7 +90,6 @@ class Study:
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
     def runs_by_pair(self) -> dict[tuple[str, str], list[Run]]:
-        """The runs of each (model, benchmark)."""
         return runs_by_pair(self.runs)
 
     @cached_property
