@@ -90,7 +90,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
         named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
         method = find(id)
         references = method.input.names(run) if method.input else [""]
-        draws = [(None, False)]
+        draws = [(-1, False)]
         if PREFIXES.keys() & set(method.needs):
             draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
         for reference, (draw, inner_start) in product(references, draws):
@@ -109,8 +109,8 @@ class Block:
 
 
 def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
-    reading, draw = plain.reading, -1 if key.draw is None else key.draw
-    column = Column(key.method, "", reading.view, reading.start_token, draw, key.reference)
+    reading = plain.reading
+    column = Column(key.method, "", reading.view, reading.start_token, key.draw, key.reference)
     return [column._replace(setting=setting) for setting in settings]
 
 
@@ -219,7 +219,7 @@ def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inp
         inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent
         frame = frame[frame["text"].ne("")]
     passes = prefix_passes(method.id, next(iter(named.values())))
-    shots = {need: Shots(prefix, key.draw or 0, count) for need, (prefix, count) in passes.items()}
+    shots = {need: Shots(prefix, key.draw, count) for need, (prefix, count) in passes.items()}
     texts = LabelledTexts(
         ids=frame["text_id"].tolist(),
         texts=frame["text"].tolist(),

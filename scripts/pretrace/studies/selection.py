@@ -45,16 +45,15 @@ def select(
     out = left_out(models, benchmarks, config)
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
-    kept = [run for run in runs if not out.missing(run)]
+    readable = [run for run in runs if not out.missing(run)]
     whole = [own for own in chosen.values() if own.panels is None]
-    if not kept or (whole and not any(run.methods or run.extraction for run in kept)):
+    if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
-    if not kept:
+    if not readable:
         missing = [gone for run in runs if (gone := out.missing(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
-    if narrowed:
-        kept = _serving(kept, chosen, registered)
-    ran = {pair for run in kept for pair in _pairs(run)}
+    selected = _serving(readable, chosen, registered) if narrowed else readable
+    ran = {pair for run in selected for pair in _pairs(run)}
     shown: dict[str, ShownArtifact] = {}
     for slug, own in chosen.items():
         if "published" in RENDERERS[registered[slug].renderer].needs:
@@ -69,7 +68,7 @@ def select(
             panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
             shown[slug] = own.model_copy(update={"panels": panels})
-    return tuple(kept), shown
+    return tuple(selected), shown
 
 
 def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
