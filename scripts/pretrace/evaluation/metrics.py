@@ -14,16 +14,6 @@ EACH = "*"
 KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
 """What tells the rows of metrics, tests and curves apart."""
 
-
-def rows_like(frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]) -> "pd.DataFrame":
-    """Return the rows of a table that agree with a row in these keys; a missing value agrees with a missing one."""
-    import pandas as pd
-
-    for key in keys:
-        frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
-    return frame
-
-
 LEVELS = (1, 5, 10)
 """False-positive rates, in percent, at which true-positive rates are reported."""
 
@@ -39,3 +29,12 @@ SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
 def level_of(metric: str) -> int | None:
     """Return the false-positive rate in a metric's name, in percent; None for the AUC."""
     return None if metric == "auc" else int(metric.split("_")[2])
+
+
+def rows_like(frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]) -> "pd.DataFrame":
+    """Return the rows of a table that agree with a row in these keys; a missing value agrees with a missing one."""
+    import pandas as pd
+
+    for key in keys:
+        frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+    return frame
