@@ -276,32 +276,20 @@ class Pair:
         return self.calibrates_on or self.benchmark_slug
 
     @property
-    def _known(self) -> "Pair":
+    def known_pair(self) -> "Pair":
         return self.beside(benchmark=self.known)
 
     @property
-    def known_texts(self) -> str:
-        return self._known.texts
-
-    @property
-    def known_prefixes(self) -> File:
-        return self._known.prefixes
-
-    @property
-    def known_scores(self) -> str:
-        return self._known.scores
-
-    @property
     def held_texts(self) -> File:
-        return self._known.texts if self.calibrates_on else []
+        return self.known_pair.texts if self.calibrates_on else []
 
     @property
     def held_answers(self) -> File:
-        return self._known.answers if self.calibrates_on else []
+        return self.known_pair.answers if self.calibrates_on else []
 
     @property
     def held_windows(self) -> File:
-        return self._known.own("windows") if self.calibrates_on else []
+        return self.known_pair.own("windows") if self.calibrates_on else []
 
     # the passages that the model surely read, beside an audit
 

@@ -18,8 +18,6 @@ from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
-Pair = tuple[str, str]
-
 
 def select(
     runs: list[Run],
@@ -76,7 +74,7 @@ def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tup
 
     So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
     """
-    names: dict[Pair, set[str]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
         across = artifact.options.get("across", {}).get("reference", ())
         for panel in artifact.panels if artifact.unavailable is None else ():
@@ -186,7 +184,7 @@ def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
 
-def _pairs(run: Run) -> set[Pair]:
+def _pairs(run: Run) -> set[tuple[str, str]]:
     """Return the models that read a run's benchmark, with it."""
     return {(model, run.benchmark) for model in (run.model, *run.references)}
 
