@@ -7,7 +7,6 @@ import pandas as pd
 
 from pretrace.methods import METHODS, altered_views
 from pretrace.methods.needs import FULL_VOCABULARY
-from pretrace.views.readings import PassKey
 
 BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
 """What the passes over a text and its lower-cased form answer."""
@@ -52,12 +51,6 @@ def seconds_by_passes(
 
     Methods that read more than these passes, or passes that were not run, are left out.
     """
-    seconds_of: dict[str, list[float]] = {}
-    for row in manifest["views"]:
-        reading, texts = PassKey.from_json(row)
-        plain = reading.view == "original" and reading.shots is None and reading.windows is None
-        if plain and texts.length in (length, None) and texts.subset in (subset, ""):
-            seconds_of.setdefault(reading.altered, []).append(row["seconds"])
     seconds = {}
     for method in methods:
         if (
@@ -65,10 +58,24 @@ def seconds_by_passes(
             and METHODS[method].scope == "text"
             and BY_ITSELF.issuperset(METHODS[method].needs)
         ):
-            read = ["", *sorted(altered_views([method]))]
-            if seconds_of.keys() >= {*read}:  # every one has a pass
-                seconds[method] = sum(sum(seconds_of[altered]) for altered in read)
+            altered = ("", *sorted(altered_views([method])))
+            read = [_seconds(manifest["views"], view, subset, length) for view in altered]
+            if all(read):  # every one has a pass
+                seconds[method] = sum(map(sum, read))
     return seconds
+
+
+def _seconds(
+    views: Iterable[Mapping[str, Any]], altered: str, subset: str, length: int | None
+) -> list[float]:
+    """Return the seconds of each pass over the original texts, or over an altered form of them."""
+    return [
+        view["seconds"]
+        for view in views
+        if view["view"] == "original" and view["altered"] == altered
+        if not view["prefix"] and not view["windows"]
+        if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
+    ]
 
 
 def class_counts(texts: pd.DataFrame) -> dict[str, int]:
