@@ -60,7 +60,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _no_formula(cell: Any) -> Any:
-    """Return the cell, after an apostrophe if it begins like a formula and is no negative number; as OWASP advises."""
+    """Return the cell, after an apostrophe if it begins like a formula, not a negative number; as OWASP advises."""
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
     return cell if re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell) else f"'{cell}"
