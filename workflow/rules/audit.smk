@@ -3,9 +3,9 @@ rule audit_texts:
         scores=pair.scores,
         benchmark=pair.texts,
         prefixes=pair.prefixes,
-        known_scores=pair.known_scores,
-        known=pair.known_texts,
-        known_prefixes=pair.known_prefixes,
+        known_scores=known_pair.scores,
+        known=known_pair.texts,
+        known_prefixes=known_pair.prefixes,
         positive_scores=pair.positive_scores,
         positive=pair.positive_texts,
     output:

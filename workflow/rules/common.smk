@@ -62,6 +62,7 @@ class Lookup:
 
 
 pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark))
+known_pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark).known_pair)
 model = Lookup(lambda wildcards: PLAN.model(wildcards.model))
 benchmark = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus))

@@ -1,22 +1,22 @@
 """Results from answers to questions: by document, order of the options, and letter."""
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import percentile_interval, wilson
+from pretrace.evaluation.significance import interval, wilson_row
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
 from pretrace.questions.known import CONTROLS
 from pretrace.runtime.files import seed_of
 
-Row = dict[str, Any]
 
-
-def accuracies(answers: pd.DataFrame, names: tuple[str, str], resamples: int, pooled: bool) -> Iterator[Row]:
+def accuracies(
+    answers: pd.DataFrame, names: tuple[str, str], resamples: int, pooled: bool
+) -> Iterator[Record]:
     """Yield the accuracy of de_cop on each document, by bootstrap of its passages, and each control's mean.
 
     A row for each paraphraser, subset and length; `pooled`: and of all subsets, as "". `names`: model and benchmark.
@@ -35,7 +35,7 @@ def accuracies(answers: pd.DataFrame, names: tuple[str, str], resamples: int, po
 
 def accuracies_by_order(
     answers: pd.DataFrame, names: tuple[str, str], resamples: int, pooled: bool
-) -> Iterator[Row]:
+) -> Iterator[Record]:
     """Yield the accuracy of de_cop by the `order` of the options, with the true text at `letter`.
 
     Of each class (document "") by bootstrap of its documents, and of each document by bootstrap of its passages.
@@ -52,7 +52,7 @@ def accuracies_by_order(
                 yield keys | {"method": "de_cop"} | named | accuracy
 
 
-def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool) -> Iterator[Row]:
+def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool) -> Iterator[Record]:
     """Yield by `calibration`, of each class (document "") and document:
 
     letter_probability  of each letter, by bootstrap of the documents
@@ -69,7 +69,7 @@ def _judged(answers: pd.DataFrame) -> pd.DataFrame:
     return answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
 
 
-def _by_paraphraser(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd.DataFrame]]:
+def _by_paraphraser(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Record, pd.DataFrame]]:
     """Yield the rows of each paraphraser (`reference`), subset and length; `pooled`: and of all subsets ("")."""
     wholes = [frame, frame.assign(subset="")] if pooled and frame["subset"].ne("").any() else [frame]
     for whole in wholes:
@@ -78,7 +78,7 @@ def _by_paraphraser(frame: pd.DataFrame, pooled: bool) -> Iterator[tuple[Row, pd
             yield {"reference": paraphraser, "subset": subset, "length": length}, rows
 
 
-def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator[Row]:
+def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator[Record]:
     classes = [("", label, rows) for label, rows in calibrations.groupby("label")]
     names = calibrations["id"].str.split("|").str[0]
     documents = [(str(name), rows["label"].iloc[0], rows) for name, rows in calibrations.groupby(names)]
@@ -95,17 +95,17 @@ def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator
                     mean_added = {"n": len(rows), "value": float(added.mean())}
                     yield {"quantity": "letter_added", "letter": letter} | keys | mean_added
             if not document:
-                in_range = wilson(int(well_calibrated(rows).sum()), len(rows))
-                share = dict(zip(("value", "low", "high"), in_range, strict=True))
-                yield {"quantity": "in_range", "n": len(rows)} | share | keys
+                yield (
+                    {"quantity": "in_range"} | wilson_row(int(well_calibrated(rows).sum()), len(rows)) | keys
+                )
 
 
-def _accuracy(answers: pd.DataFrame, groups: str, resamples: int, seed: int) -> Row:
+def _accuracy(answers: pd.DataFrame, groups: str, resamples: int, seed: int) -> Record:
     correct, names = answers["correct"].to_numpy(np.float64), answers[groups].to_numpy()
     return mean_of_groups(correct, names, resamples, seed)
 
 
-def mean_of_groups(values: Floats, groups: np.ndarray, resamples: int, seed: int) -> Row:
+def mean_of_groups(values: Floats, groups: np.ndarray, resamples: int, seed: int) -> Record:
     """Return `n` groups, the mean of their means (`value`), and its 95 % interval by bootstrap of the groups.
 
     `values` and `groups` (any labels) have shape (answers,); `answers` says how many. One group has no interval.
@@ -116,5 +116,4 @@ def mean_of_groups(values: Floats, groups: np.ndarray, resamples: int, seed: int
     if len(means) < 2:
         return row
     drawn = np.random.default_rng(seed).integers(len(means), size=(resamples, len(means)))
-    low, high = percentile_interval(means[drawn].mean(axis=1)[None])
-    return row | {"low": float(low[0]), "high": float(high[0])}
+    return row | interval(means[drawn].mean(axis=1))

@@ -16,10 +16,11 @@ from pretrace.evaluation.audit_scores import (
     audit_scores,
     own_documents,
 )
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.document_test import ScoredTexts, comparisons
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.evaluation.significance import LEVEL, wilson
+from pretrace.evaluation.significance import LEVEL, wilson_row
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import seed_of
@@ -86,7 +87,6 @@ class Side:
         return len(np.unique(self.texts.document))
 
     def by_document(self) -> dict[str, Whole]:
-        """Return the rows of each document by its name."""
         return {str(name): np.asarray(rows) for name, rows in self.frame.groupby("document").indices.items()}
 
 
@@ -117,7 +117,7 @@ def audit(
     ours, theirs = (audit_scores(scored, conditions, same=same) for scored in (audited, known))
     ours, theirs = ours[ours["label"].isna()], theirs[theirs["label"].eq(0).fillna(False)]
     ours = _comparable(ours, theirs, audited, known)
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     for unit in ("text", "document"):
         of_unit = [side[side["unit"] == unit] for side in (ours, theirs)]
         if len(of_unit[0]):
@@ -156,7 +156,7 @@ def _verdict_p(frame: pd.DataFrame) -> float:
     return min(1.0, float(2 * np.nanmin([*least, 1.0])))
 
 
-def _design_row(id: str, score: float) -> dict[str, Any]:
+def _design_row(id: str, score: float) -> Record:
     return {"unit": "design", "id": id, "method": "", "setting": "", "score": score}
 
 
@@ -222,7 +222,7 @@ def _with_codes(
     return sides[0], sides[1]
 
 
-def _compared(suspects: Side, known: Side, *, texts: bool) -> Iterator[dict[str, Any]]:
+def _compared(suspects: Side, known: Side, *, texts: bool) -> Iterator[Record]:
     """Yield the rows of every unit, of the known documents, and of the design."""
     yield from _unit_rows("all", "", suspects, known)
     documents = {name: suspects.where(rows) for name, rows in suspects.by_document().items()}
@@ -240,7 +240,7 @@ def _compared(suspects: Side, known: Side, *, texts: bool) -> Iterator[dict[str,
     yield from _design(suspects, known, list(documents.values()))
 
 
-def _unit_rows(kind: str, id: str, rows: Side, known: Side) -> Iterator[dict[str, Any]]:
+def _unit_rows(kind: str, id: str, rows: Side, known: Side) -> Iterator[Record]:
     """Yield a row for each method and one for `COMBINED`."""
     results = comparisons(known.texts, rows.texts, combined_methods(known))
     documents = rows.frame["document"].unique()
@@ -275,7 +275,7 @@ def _tied(scores: Floats) -> float:
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _design(suspects: Side, known: Side, documents: Sequence[Side]) -> Iterator[dict[str, Any]]:
+def _design(suspects: Side, known: Side, documents: Sequence[Side]) -> Iterator[Record]:
     """Yield the audit's design: numbers of documents and texts, smallest effects, the least p."""
     seen = combined_methods(known)
     if not seen:
@@ -307,7 +307,7 @@ def _design(suspects: Side, known: Side, documents: Sequence[Side]) -> Iterator[
     yield from (_design_row(id, score) for id, score in numbers.items())
 
 
-def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> list[dict[str, Any]]:
+def _controls(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> list[Record]:
     """Compare all audited texts with the known documents by scores that see no model."""
     from scipy.special import ndtri
 
@@ -340,7 +340,7 @@ def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
     return q.reindex(frame.index)
 
 
-def low_shares(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def low_shares(frame: pd.DataFrame) -> list[Record]:
     """Return, for `COMBINED`, how many known documents have p <= `LEVEL` (`low_p`), of how many (`n`).
 
     Their share with Wilson's interval (`value, low, high`), and whether that lies above `LEVEL` (`too_many`); nothing
@@ -350,13 +350,11 @@ def low_shares(frame: pd.DataFrame) -> list[dict[str, Any]]:
     if own.empty:
         return []
     count = int(own["p"].le(LEVEL).sum())
-    value, low, high = wilson(count, len(own))
-    return [
-        {"low_p": count, "n": len(own), "value": value, "low": low, "high": high, "too_many": low > LEVEL}
-    ]
+    row = wilson_row(count, len(own))
+    return [{"low_p": count, **row, "too_many": row["low"] > LEVEL}]
 
 
-def power(scored: ScoredBenchmark, conditions: Conditions) -> Iterator[dict[str, Any]]:
+def power(scored: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:
     """Yield the power of an audit on a benchmark with known labels: the share of documents (`n`) with p <= `LEVEL`.
 
     With Wilson's interval; a row for each `length`, `method`, number of `texts` and `label` (1 member, 0 non-member):
@@ -375,7 +373,7 @@ def power(scored: ScoredBenchmark, conditions: Conditions) -> Iterator[dict[str,
             yield conditions.record | {"length": None if length == -1 else length} | row
 
 
-def _powers(sides: Mapping[int, Side]) -> Iterator[dict[str, Any]]:
+def _powers(sides: Mapping[int, Side]) -> Iterator[Record]:
     seen = combined_methods(sides[0])
     names = [*(method for method, _ in sides[0].methods), *([COMBINED] if seen else [])]
     rows_of = {label: sides[label].by_document() for label in (0, 1)}
@@ -395,6 +393,5 @@ def _powers(sides: Mapping[int, Side]) -> Iterator[dict[str, Any]]:
                     results = comparisons(sides[0].texts, drawn, seen)
                     low.append([result is not None and result.p <= LEVEL for result in results])
             for method, value in zip(names, np.mean(low, axis=0).tolist(), strict=True):
-                _, least, most = wilson(round(value * len(documents)), len(documents))
-                numbers = {"n": len(documents), "value": value, "low": least, "high": most}
-                yield {"method": method, "texts": texts, "label": label} | numbers
+                row = wilson_row(round(value * len(documents)), len(documents)) | {"value": value}
+                yield {"method": method, "texts": texts, "label": label} | row

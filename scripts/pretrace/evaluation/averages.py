@@ -1,14 +1,14 @@
 """Means and differences of estimates, with what may be said of their error."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import mean, stdev
 from typing import Any
 
 import pandas as pd
 
-Record = Mapping[str, Any]
-"""A row of metrics or tests by column."""
+Record = dict[str, Any]
+"""A row of a table by column."""
 
 Estimate = tuple[float, float | None, float | None]
 """A value with the ends of its 95 % interval, None where no interval was drawn."""
@@ -64,7 +64,7 @@ def estimate(row: Record) -> Estimate:
     return float(row["value"]), number(row["low"]), number(row["high"])
 
 
-def test_record(row: Record | None) -> dict[str, Any]:
+def test_record(row: Record | None) -> Record:
     """Return the columns of a test against a baseline; empty without one."""
     return {
         key: row[key] if row else None if key != "baseline" else ""
@@ -80,7 +80,7 @@ def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
     return list(groups.values())
 
 
-def over_draws(records: Sequence[Record], draws: int) -> list[dict[str, Any]]:
+def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     """Return the mean over draws of the values that every draw has, with its standard deviation as `sd`.
 
     Its test is that of the draw which says least for the method, so that a star holds in every draw.
@@ -106,7 +106,7 @@ def averages_of(
     over: str,
     block: str = "",
     by: Sequence[str] = ("method",),
-) -> list[dict[str, Any]]:
+) -> list[Record]:
     """Return the means of two or more panels that differ in `over` alone, in one `block`; none if `over` is empty.
 
     Panels that differ in `over` "panel" may differ in anything. What agrees in `by` has a mean if all panels have it.
@@ -126,7 +126,7 @@ def averages_of(
     ]
 
 
-def _averaged(rows: Sequence[Record], over: str) -> dict[str, Any]:
+def _averaged(rows: Sequence[Record], over: str) -> Record:
     """Return the mean of rows that differ in `over`, and the marks that all of them carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
     marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))

@@ -103,12 +103,12 @@ def partner(row: Column, others: Sequence[Column]) -> Column | None:
     Start token and draw are equal, or mean nothing to one of the two; among fitting keys, equal keys go first,
     also an equal reference, then keys without one.
     """
-    blank = Column("", "", "", "", -1, "")
     fitting = list(others)
-    for field in (3, 4, 5):
-        equal = [other for other in fitting if other[field] == row[field]]
-        without = [other for other in fitting if other[field] == blank[field]]
-        anything = fitting if field == 5 or row[field] == blank[field] else []
+    for key in ("start_token", "draw", "reference"):
+        value, blank = getattr(row, key), getattr(Column(), key)
+        equal = [other for other in fitting if getattr(other, key) == value]
+        without = [other for other in fitting if getattr(other, key) == blank]
+        anything = fitting if key == "reference" or value == blank else []
         fitting = equal or without or anything
     return fitting[0] if len(fitting) == 1 else None
 

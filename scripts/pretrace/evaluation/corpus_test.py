@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.corpus_units import (
     CHARACTERS,
     RANK,
     REFERENCE,
     Compared,
-    Row,
     Units,
     blind,
     ensemble,
@@ -25,7 +25,7 @@ from pretrace.evaluation.corpus_units import (
 from pretrace.evaluation.permutation import relabellings
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, resample, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats, Whole
-from pretrace.evaluation.significance import LEVEL, percentile_interval, wilson
+from pretrace.evaluation.significance import LEVEL, interval, wilson_row
 from pretrace.runtime.files import seed_of
 
 DIFFERENCE = "difference"
@@ -62,7 +62,7 @@ error; the least keeps it less well below ten documents, and the greatest loses 
 """
 
 
-def corpus_test(compared: Compared, words: Any, resamples: int) -> list[Row]:
+def corpus_test(compared: Compared, words: Any, resamples: int) -> list[Record]:
     """Return rows for each score: its effect, p, the smallest effect, and the units of each class.
 
     Members (label 1) are the suspected texts, non-members the held-out ones. Texts of one document are one unit, its
@@ -83,7 +83,7 @@ def corpus_test(compared: Compared, words: Any, resamples: int) -> list[Row]:
     latter has no p.
     """
     units, seed = compared.units, compared.seed("corpus_test")
-    rows: list[Row] = []
+    rows: list[Record] = []
     effect_of: dict[str, Floats] = {}
     for group in (units.of_scores(compared.tested_alone), ensemble(units), blind(compared, words)):
         if group is None:
@@ -97,7 +97,7 @@ def corpus_test(compared: Compared, words: Any, resamples: int) -> list[Row]:
             (nothing, nothing) if needed else (p_values(group, resamples, seed), smallest_effects(group))
         )
         for index, name in enumerate(group.names):
-            quantities: list[Row] = [
+            quantities: list[Record] = [
                 {"quantity": "effect", "n": documents} | _interval(drawn[index]),
                 {"quantity": "p", "n": resamples, "value": p[index]},
                 {"quantity": "smallest_effect", "n": documents, "value": least[index]},
@@ -127,8 +127,7 @@ def _resampled(units: Units, resamples: int, seed: int) -> Floats:
 
 def _interval(drawn: Floats) -> dict[str, float]:
     """Return `value`, `low` and `high` of an effect: the first number, and the interval of the others."""
-    low, high = percentile_interval(drawn[None, 1:])
-    return {"value": float(drawn[0]), "low": float(low[0]), "high": float(high[0])}
+    return {"value": float(drawn[0])} | interval(drawn[1:])
 
 
 def effects(units: Units, weights: Floats) -> Floats:
@@ -272,12 +271,12 @@ def t_p_values(units: Units) -> Floats:
     return np.asarray(np.where(fitted.likely, p, 0).max(axis=0))
 
 
-def corpus_sizes(compared: Compared) -> list[Row]:
+def corpus_sizes(compared: Compared) -> list[Record]:
     """Return `sizes` of the scores of `corpus_test`, of `REDRAWS` redraws."""
     return sizes(compared.units, compared.tested_alone, REDRAWS, compared.seed("corpus_test"))
 
 
-def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[Row]:
+def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[Record]:
     """Return the size of the test by each of `names` and the `ENSEMBLE`: the share of `n` redraws with p <= `LEVEL`.
 
     There is nothing to find in a redraw: labels are redrawn within strata or, where units have different numbers of
@@ -291,11 +290,10 @@ def sizes(units: Units, names: Sequence[str], redraws: int, seed: int) -> list[R
                 values = p_values(scored, RELABELLINGS, seed_of("corpus_size", seed, number))
                 for name, value in zip(scored.names, values, strict=True):
                     p.setdefault(name, []).append(value)
-    rows = []
-    for name, values_of in p.items():
-        share, low, high = wilson(sum(value <= LEVEL for value in values_of), len(values_of))
-        rows.append({"method": name, "n": len(values_of), "value": share, "low": low, "high": high})
-    return rows
+    return [
+        {"method": name} | wilson_row(sum(value <= LEVEL for value in values), len(values))
+        for name, values in p.items()
+    ]
 
 
 def _redrawn(units: Units, redraws: int, seed: int) -> Iterator[Units]:
@@ -327,7 +325,7 @@ def drawn_anew(units: Units, seed: int) -> Units:
     return replace(units, scores=left[taken] * spread)
 
 
-def corpus_power(compared: Compared) -> list[Row]:
+def corpus_power(compared: Compared) -> list[Record]:
     """Return the power of the corpus test: the share of `n` draws of `documents` of each class with p <= 5 %.
 
     A row for each score of `corpus_test` (each of `METHODS` alone, and the ensemble) and number of documents:
@@ -337,7 +335,7 @@ def corpus_power(compared: Compared) -> list[Row]:
     """
     units, seed = compared.units, compared.seed("corpus_power")
     methods = [name for name in units.names if RANK + name in units.names]
-    rows: list[Row] = []
+    rows: list[Record] = []
     for scores in (units.of_scores(methods), ensemble(units)):
         if scores is not None:
             power = _power_by_exchange if scores.exchangeable else _power_by_pairs

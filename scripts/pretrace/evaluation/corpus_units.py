@@ -11,6 +11,7 @@ import pandas as pd
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark, audit_scores
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
@@ -37,8 +38,6 @@ FEWEST = 10
 """Fewer units of a class teach nothing: nothing is fitted on them."""
 
 KEYS = ["id", "document", "subset", "length", "label"]
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -67,7 +66,6 @@ class Units:
         })  # fmt: skip
 
     def of_scores(self, names: Sequence[str]) -> "Units":
-        """Return the units with these of their scores."""
         columns = [self.names.index(name) for name in names]
         within = self.within[np.ix_(columns, columns)]
         return replace(self, names=tuple(names), scores=self.scores[:, columns], within=within)
@@ -133,17 +131,17 @@ class Compared:
 def of_slices(
     scored: ScoredBenchmark,
     conditions: Sequence[Conditions],
-    compute: Callable[[Compared], list[Row]],
+    compute: Callable[[Compared], list[Record]],
     *,
     every: bool,
-) -> list[Row]:
+) -> list[Record]:
     """Return what `compute` gives for each slice, under each of the `conditions`.
 
     Slices are the whole benchmark ("") and each subset, at each length and at all of them (None). Not `every`: subsets
     only at all of their lengths, for what takes long. A slice whose texts cannot be compared is logged and left out;
     raises its InputError if there is no other.
     """
-    rows: list[Row] = []
+    rows: list[Record] = []
     errors: list[InputError] = []
     for chosen in conditions:
         scores = model_scores(scored, chosen)

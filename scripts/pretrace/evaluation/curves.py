@@ -78,7 +78,7 @@ def _score_curves(
         if keys not in drawn:
             draw = None if pd.isna(row["draw"]) else int(row["draw"])
             of_set = inside[row["evaluation_set"], draw if (row["evaluation_set"], draw) in inside else None]
-            column = Column(*(row[key] for key in Column._fields))
+            column = Column._make(row[key] for key in Column._fields)
             # methods without a prefix have no draw, though the row may carry one
             candidates = [column._replace(draw=number) for number in (-1, draw) if number is not None]
             values = next(columns[column] for column in candidates if column in columns)

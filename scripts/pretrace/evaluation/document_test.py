@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.evaluation.significance import LEVEL
 
 DETECTED = 0.8
@@ -213,6 +213,4 @@ def _weights(known: Whole, group: Whole) -> tuple[Floats, float]:
 def _mean(scores: Floats) -> Floats:
     """Return the mean of each row's numbers, NaN if it has none."""
     scored = ~np.isnan(scores)
-    counts = scored.sum(axis=1)
-    sums = np.where(scored, scores, 0.0).sum(axis=1)
-    return np.divide(sums, counts, out=np.full(len(scores), np.nan), where=counts > 0)
+    return ratio(np.where(scored, scores, 0.0).sum(axis=1), scored.sum(axis=1))

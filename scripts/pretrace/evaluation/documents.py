@@ -7,10 +7,10 @@ import numpy as np
 
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
-from pretrace.evaluation.roc import Flags, Floats
+from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
-from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, percentile_interval
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, interval
 from pretrace.questions.known import is_question
 
 MEAN_SCORE = "mean_score"
@@ -40,21 +40,13 @@ def document_metrics(
         scored = units.scored[column]
         scores, label, weight = units.scores[column, scored], units.label[scored], weights[scored]
         draws = youden_accuracy(scores, label, weight)
-        published = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES]))
-        yield estimand, AUC_AS_PUBLISHED, published, *_interval(draws)
+        published, ends = float(np.nanmean(draws[:AS_PUBLISHED_RESAMPLES])), interval(draws)
+        yield estimand, AUC_AS_PUBLISHED, published, ends["low"], ends["high"]
         if is_question(units.columns[column].method) and estimand.selection in ("grid", "default"):
             for metric, kind in zip(ACCURACIES, (label, ~label), strict=True):
-                total = weight[kind].sum(axis=0)
-                draws = np.divide(
-                    scores[kind] @ weight[kind], total, out=np.full(len(total), np.nan), where=total > 0
-                )
+                ends = interval(ratio(scores[kind] @ weight[kind], weight[kind].sum(axis=0)))
                 mean = float(scores[kind].mean()) if kind.any() else np.nan
-                yield estimand, metric, mean, *_interval(draws)
-
-
-def _interval(draws: Floats) -> tuple[float, float]:
-    low, high = percentile_interval(draws[None])
-    return float(low[0]), float(high[0])
+                yield estimand, metric, mean, ends["low"], ends["high"]
 
 
 def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
@@ -68,8 +60,7 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
     rates = []
     for kind in (label, ~label):
         above = np.cumsum(weights[order] * kind[order, None], axis=0)
-        total = above[-1]
-        rates.append(np.divide(above, total, out=np.full_like(above, np.nan), where=total > 0)[ends])
+        rates.append(ratio(above, above[-1])[ends])
     return np.asarray((1 + np.maximum((rates[0] - rates[1]).max(axis=0), 0)) / 2)
 
 

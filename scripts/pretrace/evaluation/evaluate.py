@@ -185,12 +185,11 @@ class _Described:
         units = self.units
         columns = [units.columns[key.column] for key in estimand.rankings]
         setting = "|".join(column.setting for column in columns)
-        first = columns[0]
-        return (
-            units.unit, first.method, setting if setting.strip("|") else "", first.view, first.start_token,
-            first.draw if first.draw >= 0 else units.draw, first.reference, units.slice.subset, units.slice.length,
-            units.evaluation_set, estimand.selection,
-        )  # fmt: skip
+        about = columns[0]._asdict() | {"setting": setting if setting.strip("|") else ""}
+        if columns[0].draw < 0:
+            about["draw"] = units.draw
+        place = (units.slice.subset, units.slice.length, units.evaluation_set, estimand.selection)
+        return (units.unit, *about.values(), *place)
 
     def marks(self, estimand: Estimand, sizes: Iterable[tuple[int, int]]) -> str:
         """Return the marks of a row; `sizes`: the members and non-members of each ranking."""

@@ -7,7 +7,7 @@ a sum over the tokens of one pass.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import log
 from typing import Any
 
@@ -15,7 +15,9 @@ import numpy as np
 import pandas as pd
 from numpy.lib.stride_tricks import sliding_window_view
 
-from pretrace.benchmarks.slices import Slice, slices_of
+from pretrace.benchmarks.slices import slices_of
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.metrics import rows_like
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
@@ -66,7 +68,7 @@ def windows_of(
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     measured = _cut_windows if "prefix" in extraction else _windows_in_context
-    parts = list(measured(index, extraction, decode))
+    parts = list(measured(index, Reading("original", extraction["start_token"]), extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
     if frame.empty:
         key = "prefix" if "prefix" in extraction else "context"
@@ -85,12 +87,13 @@ def windows_of(
     return frame
 
 
-def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode) -> Iterator[pd.DataFrame]:
+def _cut_windows(
+    index: PassIndex, plain: Reading, extraction: Mapping[str, Any], decode: Decode
+) -> Iterator[pd.DataFrame]:
     """Yield the windows that were read after a prefix of their own."""
-    cut = Windows(*(extraction[key] for key in Windows._fields))
-    reading = Reading("original", extraction["start_token"], windows=cut)
-    for texts in _slices(index, extraction, reading):
-        for batch in index.batches(PassKey(reading, texts), _ROWS_AT_ONCE):
+    reading = replace(plain, windows=Windows(*(extraction[key] for key in Windows._fields)))
+    for key in _keys(index, reading, extraction):
+        for batch in index.batches(key, _ROWS_AT_ONCE):
             rows = batch.to_pandas()
             numbers = {key: np.stack(rows[key].to_list()).astype(kind) for key, kind in _NUMBERS.items()}
             columns = {
@@ -106,37 +109,33 @@ def _cut_windows(index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 
 
 def _windows_in_context(
-    index: PassIndex, extraction: Mapping[str, Any], decode: Decode
+    index: PassIndex, plain: Reading, extraction: Mapping[str, Any], decode: Decode
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before it."""
-    reading = Reading("original", extraction["start_token"])
-    for texts in _slices(index, extraction, reading):
-        beyond = _past_context(index, extraction, texts)
-        for batch in index.batches(PassKey(reading, texts), _ROWS_AT_ONCE):
+    for key in _keys(index, plain, extraction):
+        beyond = _past_context(index, key.changed(windows=PAST_CONTEXT), extraction)
+        for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
                 windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
                 if len(windows):
                     yield windows
 
 
-def _slices(index: PassIndex, extraction: Mapping[str, Any], reading: Reading) -> list[Slice]:
-    """Return the slices with such a pass that the runs with `extraction` read."""
+def _keys(index: PassIndex, reading: Reading, extraction: Mapping[str, Any]) -> list[PassKey]:
+    """Return the passes of a reading over the slices that the runs with `extraction` read."""
     return [
-        texts
-        for stored, texts in index.rows
-        if stored == reading and any(texts.is_among(**part) for part in extraction["parts"])
+        key
+        for key in index.rows
+        if key.reading == reading and any(key.slice.is_among(**part) for part in extraction["parts"])
     ]
 
 
-def _past_context(
-    index: PassIndex, extraction: Mapping[str, Any], texts: Slice
-) -> dict[str, list[dict[str, Any]]]:
-    """Return text id -> the stretches of the texts of a slice that are longer than the model's context, in order.
+def _past_context(index: PassIndex, past: PassKey, extraction: Mapping[str, Any]) -> dict[str, list[Record]]:
+    """Return text id -> the stretches of texts that are longer than the model's context, in order, of the pass `past`.
 
     Raises `InputError` where they have fewer tokens before them than the run asks for.
     """
-    rows: dict[str, list[dict[str, Any]]] = {}
-    past = PassKey(Reading("original", extraction["start_token"], windows=PAST_CONTEXT), texts)
+    rows: dict[str, list[Record]] = {}
     batches = index.batches(past, _ROWS_AT_ONCE) if past in index.rows else ()
     for batch in batches:
         for row in batch.to_pandas().to_dict("records"):
@@ -292,15 +291,13 @@ def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFram
     )
 
 
-def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[dict[str, Any]]:
+def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[Record]:
     """Return the numbers of each class or document of a slice: members first, then by document."""
     units = []
     for key, part in windows.groupby(keys, dropna=False, sort=True):
         counted = part[~part["repeats"]]
-        unit: dict[str, Any] = dict(zip(keys, key, strict=True))
-        own = texts
-        for name, value in unit.items():
-            own = own[own[name].isna() if pd.isna(value) else own[name].eq(value).fillna(False)]
+        unit: Record = dict(zip(keys, key, strict=True))
+        own = rows_like(texts, unit, keys)
         units.append(
             unit
             | {"windows": len(counted), "repeats": len(part) - len(counted)}

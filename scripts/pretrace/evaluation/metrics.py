@@ -1,6 +1,12 @@
 """The names of all metrics, of their keys, and of all subsets together. Light to import."""
 
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
 from pretrace.methods.settings import Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 EACH = "*"
 """A subset that stands for every one."""
@@ -23,3 +29,12 @@ SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)
 def level_of(metric: str) -> int | None:
     """Return the false-positive rate in a metric's name, in percent; None for the AUC."""
     return None if metric == "auc" else int(metric.split("_")[2])
+
+
+def rows_like(frame: "pd.DataFrame", row: Mapping[str, Any], keys: Iterable[str]) -> "pd.DataFrame":
+    """Return the rows of a table that agree with a row in these keys; a missing value agrees with a missing one."""
+    import pandas as pd
+
+    for key in keys:
+        frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+    return frame

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.significance import LEVEL, holm
 
 
@@ -30,7 +31,7 @@ def null_tests(frame: pd.DataFrame, chance: float) -> pd.DataFrame:
     )
 
 
-def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def null_counts(frame: pd.DataFrame) -> list[Record]:
     """Count over rows of `null_tests`, by `block` and `panel`: the `models` of each panel, those of all panels (`all`,
     without a panel), and the `controls` of each panel.
 
@@ -46,7 +47,7 @@ def null_counts(frame: pd.DataFrame) -> list[dict[str, Any]]:
     ]
 
 
-def _counted(block: str, panel: Any, own: pd.DataFrame) -> dict[str, Any]:
+def _counted(block: str, panel: Any, own: pd.DataFrame) -> Record:
     from scipy.stats import binom
 
     misses, methods = int(own["missed"].sum()), len(own)

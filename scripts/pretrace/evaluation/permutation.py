@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from pretrace.evaluation.metrics import METRICS
 from pretrace.evaluation.resampling import columns_at_once
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Choices, Estimand, Settings
 
@@ -110,13 +110,13 @@ def _default(units: RankedUnits, column: int) -> Callable[[_Labels], Floats]:
 
     def auc(labels: _Labels) -> Floats:
         higher, pairs = ranks.counts(labels)
-        return _share(higher[0], pairs)
+        return ratio(higher[0], pairs, empty=0.5)
 
     return auc
 
 
 def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[_Labels], Floats]:
-    """`among`: the columns to choose from, the most preferred first."""
+    """Return the held-out AUC; `among`: the columns to choose from, the most preferred first."""
     folds = [
         (_Midranks.of(units, among, units.fold == fold), _Midranks.of(units, among, units.fold != fold))
         for fold in units.folds
@@ -129,11 +129,6 @@ def _held_out(units: RankedUnits, among: Sequence[int]) -> Callable[[_Labels], F
             higher, pairs = inside.counts(labels)
             everywhere += higher[best, np.arange(len(best))]
             all_pairs += pairs
-        return _share(everywhere, all_pairs)
+        return ratio(everywhere, all_pairs, empty=0.5)
 
     return auc
-
-
-def _share(higher: Floats, pairs: Floats) -> Floats:
-    """0.5 where a relabelling leaves no pair among the scored texts."""
-    return np.divide(higher, pairs, out=np.full(len(pairs), 0.5), where=pairs > 0)

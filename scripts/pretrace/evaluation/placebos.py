@@ -6,7 +6,6 @@ the non-members' document is exchangeable with them, every rank among them is eq
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +14,7 @@ from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.slices import whole_numbers
 from pretrace.benchmarks.sources import Text
 from pretrace.evaluation import metrics
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.scores import EvaluationSet, Scores, ScoresByColumn, UnitScores, ranked_units
 from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
@@ -52,7 +52,7 @@ def placebos(
     """
     real, documents = _documents(benchmark, name)
     of_texts = scores["text"]
-    rows: list[dict[str, Any]] = []
+    rows: list[Record] = []
     with Progress(f"placebos of {name}", total=1 + len(documents), unit="documents") as progress:
         for document in [real, *documents]:
             placebo = document != real

@@ -13,6 +13,12 @@ Flags = NDArray[np.bool_]
 Whole = NDArray[np.intp]
 
 
+def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floats:
+    """Return numerators by denominators, which broadcast against each other; `empty` where a denominator is 0."""
+    shape = np.broadcast_shapes(np.shape(numerator), np.shape(denominator))
+    return np.divide(numerator, denominator, out=np.full(shape, empty), where=np.asarray(denominator) != 0)
+
+
 def allowed_false(metric: str, nonmembers: Floats) -> Floats:
     """Return the largest number of false positives allowed: FPR <= level, or FPR < level for `_strict`."""
     level = level_of(metric)

@@ -78,7 +78,7 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
             places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
             values = rows["score"].to_numpy(np.float64)
             for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
-                column = Column(*cast("tuple[Any, ...]", key))
+                column = Column._make(cast("tuple[Any, ...]", key))
                 labelled = rows_of_key[places[rows_of_key] >= 0]
                 own = columns.setdefault(column, np.full(len(units), np.nan))
                 own[places[labelled]] = values[labelled]

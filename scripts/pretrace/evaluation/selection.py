@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole
+from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED
 from pretrace.methods.settings import Column
@@ -106,8 +106,7 @@ class Rankings:
             for numerators, weight in others:
                 values[row] += numerators[estimand.metric]
                 pairs[row] += weight
-        values[pairs == 0] = np.nan
-        return np.divide(values, pairs, out=values, where=pairs > 0)
+        return ratio(values, pairs)
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:
@@ -144,8 +143,7 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     weights = np.concatenate([np.ones((len(units.label), 1)), training_weights(units)], axis=1)
     whole = [RankingKey(column) for column in range(len(units.columns))]
     numerators, pairs = map(np.stack, zip(*rankings.counts(whole, weights).values(), strict=True))
-    pairs = pairs[:, None, :]
-    criteria = np.divide(numerators, pairs, out=np.full(numerators.shape, np.nan), where=pairs > 0)
+    criteria = ratio(numerators, pairs[:, None, :])
     choices = Choices(_candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool))
     few = units.unit == "document" and len(units.label) < LEAST_ANSWERED
     for key, among in choices.candidates.items():

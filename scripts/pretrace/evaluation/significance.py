@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.metrics import level_of
-from pretrace.evaluation.roc import Flags, Floats, allowed_false
+from pretrace.evaluation.roc import Flags, Floats, allowed_false, ratio
 
 LEVEL = 0.05
 """The level of tests, and the false-discovery rate at which a unit is flagged."""
@@ -58,6 +58,12 @@ def percentile_interval(draws: Floats) -> tuple[Floats, Floats]:
     return low, high
 
 
+def interval(draws: Floats) -> dict[str, float]:
+    """Return the ends `low` and `high` of one estimate's `percentile_interval`; draws of shape (resamples,)."""
+    low, high = percentile_interval(draws[None])
+    return {"low": float(low[0]), "high": float(high[0])}
+
+
 def centred(draws: Floats, values: Floats) -> Floats:
     """Return resamples (estimates, resamples) moved so that their mean is the estimate, shape (estimates,).
 
@@ -67,10 +73,7 @@ def centred(draws: Floats, values: Floats) -> Floats:
     `tests/bench/bench_intervals.py`, docs/size_and_power.md. A resample without a pair stays NaN.
     """
     known = ~np.isnan(draws)
-    count = known.sum(axis=1)
-    mean = np.divide(
-        np.where(known, draws, 0).sum(axis=1), count, out=np.full(len(draws), np.nan), where=count > 0
-    )
+    mean = ratio(np.where(known, draws, 0).sum(axis=1), known.sum(axis=1))
     return draws + (values - mean)[:, None]
 
 
@@ -88,6 +91,12 @@ def wilson(successes: int, trials: int) -> tuple[float, float, float]:
     centre = (share + z2 / (2 * trials)) / (1 + z2 / trials)
     half = ((share * (1 - share) + z2 / (4 * trials)) * z2 / trials) ** 0.5 / (1 + z2 / trials)
     return share, max(0.0, centre - half), min(1.0, centre + half)
+
+
+def wilson_row(successes: int, trials: int) -> dict[str, float]:
+    """Return a share of `n` trials with `wilson`'s interval as the columns of a table."""
+    value, low, high = wilson(successes, trials)
+    return {"n": trials, "value": value, "low": low, "high": high}
 
 
 def bootstrap_test(draws: Floats) -> Result:
@@ -144,11 +153,9 @@ def delong_test(difference: Floats, variance: Floats) -> Result:
 
 
 def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
-    """Without any spread, a difference of nothing has p = 1 and any other p = 0; NaN where either is unknown."""
-    ratio = np.divide(np.abs(difference), error, out=np.full_like(error, np.inf), where=error != 0)
-    return np.where(
-        (difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, tail(ratio))
-    )
+    """Return two-sided p: without any spread 1 for a difference of 0, else 0; NaN where either is unknown."""
+    p = tail(ratio(np.abs(difference), error, empty=np.inf))
+    return np.where((difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, p))
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:

@@ -9,10 +9,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from pretrace.benchmarks.slices import Slice, slices_of
+from pretrace.evaluation.averages import Record
 from pretrace.evaluation.resampling import text_weights
 from pretrace.evaluation.roc import Floats, Whole
 from pretrace.evaluation.scores import EvaluationSet
-from pretrace.evaluation.significance import percentile_interval
+from pretrace.evaluation.significance import interval, percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics
 from pretrace.methods.surp import surprising
@@ -34,8 +35,6 @@ CODEC = "codec"
 
 LEFT_OUT = 10
 """First tokens of a text that CoDeC does not compare, as in the authors' code; neither is the last one."""
-
-Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -77,7 +76,7 @@ class Passes:
     def readings(self, texts: pd.DataFrame) -> list[Reading]:
         """Return the complete readings without shots, by view and start token."""
         plain = [reading for reading in self.complete(texts) if reading.shots is None]
-        return sorted(plain, key=lambda reading: (reading.view, reading.start_token))
+        return sorted(plain, key=lambda reading: [*reading.columns.values()])
 
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
@@ -103,12 +102,7 @@ class Passes:
         return pd.Series(means, index=pd.Index(frame["text_id"]), dtype="float64")
 
 
-def condition(reading: Reading) -> Row:
-    """Return the columns of a statistic that say how texts without shots are read."""
-    return {"view": reading.view, "start_token": reading.start_token}
-
-
-def shifts(passes: Passes) -> Iterator[Row]:
+def shifts(passes: Passes) -> Iterator[Record]:
     """Yield signed Wasserstein distances between log-likelihoods with a prefix and without, of each class of texts.
 
     A row for each slice, view, start token, prefix (kind, separator, draw and number of shots), evaluation set and
@@ -126,18 +120,18 @@ def shifts(passes: Passes) -> Iterator[Row]:
             plain = passes.log_likelihoods(texts, reading)
             for shots in passes.drawn_shots(texts, reading):
                 given = passes.log_likelihoods(texts, replace(reading, shots=shots))
-                prefix: Row = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
+                prefix: Record = {"prefix": shots.prefix.kind, "separator": shots.prefix.separator}
                 prefix |= {"draw": shots.draw, "shots": shots.count}
                 for chosen, own, weights in evaluated:
                     if chosen.draw in (None, shots.draw):
                         for row in _distances(own, plain, given, weights):
-                            keys = asdict(part) | condition(reading) | prefix
+                            keys = asdict(part) | reading.columns | prefix
                             yield keys | {"evaluation_set": chosen.name} | row
 
 
 def _distances(
     texts: pd.DataFrame, plain: "pd.Series[float]", given: "pd.Series[float]", weights: Floats
-) -> Iterator[Row]:
+) -> Iterator[Record]:
     """Yield the distance of each class of texts between log-likelihoods without a prefix and given one."""
     scored = texts["text_id"].isin(plain.index.intersection(given.index))
     for label in (1, 0):
@@ -145,9 +139,8 @@ def _distances(
         ids = texts.loc[here, "text_id"]
         if len(ids):
             values, before = (np.asarray(side[ids], np.float64) for side in (given, plain))
-            low, high = percentile_interval(resampled_distances(values, before, weights[here])[None])
             numbers = {"n": len(ids), "value": signed_wasserstein(values, before)}
-            yield {"label": label} | numbers | {"low": float(low[0]), "high": float(high[0])}
+            yield {"label": label} | numbers | interval(resampled_distances(values, before, weights[here]))
 
 
 def signed_wasserstein(values: ArrayLike, reference: ArrayLike) -> float:
@@ -176,7 +169,7 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
     return np.array(distances)
 
 
-def hurt_texts(passes: Passes) -> Iterator[Row]:
+def hurt_texts(passes: Passes) -> Iterator[Record]:
     """Yield CoDeC's share: the `n` texts of a label that `shots` of their label make less likely, without a p.
 
     A row for each slice, start token and label; length missing stands for all of several lengths. Shots are the fewest
@@ -194,13 +187,13 @@ def hurt_texts(passes: Passes) -> Iterator[Row]:
             groups.append((Slice(subset, None), [texts for _, texts in parts]))
         for part, tables in groups:
             shared = set.intersection(*(set(passes.readings(texts)) for texts in tables))
-            original = [reading for reading in shared if reading.view == "original"]
-            for reading in sorted(original, key=lambda reading: reading.start_token):
-                for row in _hurt_of(passes, tables, reading):
-                    yield asdict(part) | {"start_token": reading.start_token} | row
+            for reading in passes.readings(tables[0]):
+                if reading.view == "original" and reading in shared:
+                    for row in _hurt_of(passes, tables, reading):
+                        yield asdict(part) | reading.columns | row
 
 
-def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Row]:
+def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Record]:
     """Yield a row for each label, if passes over all the texts have shots of both."""
     stored = []
     for texts in tables:
@@ -275,7 +268,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
                     for label, own in tokens.items()
                 ]
                 curves = [*_shares(tokens), *points, *_means(tokens)]
-                frames += [curve.assign(**asdict(part), **condition(reading)) for curve in curves]
+                frames += [curve.assign(**asdict(part), **reading.columns) for curve in curves]
     return pd.concat(frames, ignore_index=True)
 
 

@@ -44,14 +44,14 @@ FIELDS = {
 
 
 class ScoreKey(NamedTuple):
-    """A method, the reference it uses ("" without) and the draw of its shots (None without).
+    """A method, the reference it uses ("" without) and the draw of its shots (-1 without), as in a `Column`.
 
     `inner_start`: the start token is repeated between shots and text, and is scored.
     """
 
     method: str
     reference: str
-    draw: int | None
+    draw: int
     inner_start: bool = False
 
 
@@ -184,7 +184,7 @@ class Inputs:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
         readers = {
-            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw or 0, count, key.inner_start)))
+            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
 

@@ -114,7 +114,6 @@ class Method:
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
     def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
-        """Return the needs of a setting."""
         values = self.defaults | dict(parameters)
         absent = (
             need

@@ -50,7 +50,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(Block([Column("", "", "", "", -1, "")], [], [], np.empty((0, 1))))
+        yield from _frames(Block([Column()], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
         log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
@@ -90,7 +90,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
         named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
         method = find(id)
         references = method.input.names(run) if method.input else [""]
-        draws = [(None, False)]
+        draws = [(-1, False)]
         if PREFIXES.keys() & set(method.needs):
             draws = [(draw, bool(run.get("inner_start"))) for draw in run["draws"]]
         for reference, (draw, inner_start) in product(references, draws):
@@ -109,8 +109,9 @@ class Block:
 
 
 def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
-    read, draw = (plain.reading.view, plain.reading.start_token), -1 if key.draw is None else key.draw
-    return [Column(key.method, setting, *read, draw, key.reference) for setting in settings]
+    reading = plain.reading
+    column = Column(key.method, "", reading.view, reading.start_token, key.draw, key.reference)
+    return [column._replace(setting=setting) for setting in settings]
 
 
 def _frames(block: Block) -> Iterator["pd.DataFrame"]:
@@ -218,7 +219,7 @@ def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inp
         inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent
         frame = frame[frame["text"].ne("")]
     passes = prefix_passes(method.id, next(iter(named.values())))
-    shots = {need: Shots(prefix, key.draw or 0, count) for need, (prefix, count) in passes.items()}
+    shots = {need: Shots(prefix, key.draw, count) for need, (prefix, count) in passes.items()}
     texts = LabelledTexts(
         ids=frame["text_id"].tolist(),
         texts=frame["text"].tolist(),

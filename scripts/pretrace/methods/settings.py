@@ -17,12 +17,12 @@ class Column(NamedTuple):
     reference          the method's further input, or the wrong options; "" without one
     """
 
-    method: str
-    setting: str
-    view: str
-    start_token: str
-    draw: int
-    reference: str
+    method: str = ""
+    setting: str = ""
+    view: str = ""
+    start_token: str = ""
+    draw: int = -1
+    reference: str = ""
 
 
 def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:

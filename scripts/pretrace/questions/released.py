@@ -65,7 +65,7 @@ def released_scores(path: Path, model: str, documents: "pd.Series[str]") -> "pd.
     """Read a model's scores of documents, columns as the scores table's; empty if the file has none of the model."""
     import pandas as pd
 
-    from pretrace.methods.scoring import COLUMNS
+    from pretrace.questions.scoring import score_table
 
     given = pd.read_csv(path).set_index("book")
     titles = documents.str.partition(" - ")[0]
@@ -77,7 +77,4 @@ def released_scores(path: Path, model: str, documents: "pd.Series[str]") -> "pd.
         if (column := f"{model}:{name}") in given
     ]
     frame = pd.concat(frames) if frames else pd.DataFrame(columns=["id", "method", "setting", "score"])
-    frame = frame.dropna(subset="score").assign(
-        unit="document", view="original", start_token="", draw=None, reference="", shots_used=None
-    )
-    return frame.astype({"draw": "Int64", "shots_used": "Int64"})[COLUMNS]
+    return score_table(frame.dropna(subset="score").assign(view="original"))

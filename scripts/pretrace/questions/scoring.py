@@ -65,16 +65,14 @@ def document_scores(
     for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
         calibrated = _calibrated(answers[answers["task"] == "de_cop"], deltas)
         frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
-    return _typed(pd.concat(frames, ignore_index=True))
+    return _sorted(pd.concat(frames, ignore_index=True))
 
 
 def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
     rows = answers.assign(setting=setting, correct=answers["correct"].astype(float))
     keys = ["task", "setting", "paraphraser", "id"]
     scores = rows.groupby(keys, sort=True)["correct"].mean().reset_index()
-    scores = scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
-    nothing = pd.array([pd.NA] * len(scores), dtype="Int64")
-    return scores.assign(view="", start_token="", draw=nothing, shots_used=nothing)
+    return scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
 
 
 def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
@@ -95,9 +93,15 @@ def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFra
     id_of = dict(zip(passages["text_id"], unit_ids(passages, units, "benchmark"), strict=True))
     rows = scores.assign(id=scores["id"].map(id_of)).dropna(subset="id")
     grouped = rows.groupby([*Column._fields, "id"], sort=True, dropna=False)
-    return _typed(grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index())
+    return _sorted(grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index())
 
 
-def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    whole = rows.astype({"draw": "Int64", "shots_used": "Int64"}).assign(unit="document")
-    return whole[COLUMNS].sort_values([*Column._fields, "id"], ignore_index=True)
+def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
+    return score_table(rows).sort_values([*Column._fields, "id"], ignore_index=True)
+
+
+def score_table(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return scores of documents with the columns of the scores table; keys that they lack are empty."""
+    empty = {**Column()._asdict(), "draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
+    rows = rows.assign(**{name: value for name, value in empty.items() if name not in rows})
+    return rows.astype({"draw": "Int64", "shots_used": "Int64"})[COLUMNS]

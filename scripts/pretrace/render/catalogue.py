@@ -37,7 +37,6 @@ class Options(BaseModel):
     blocks: str = ""
     document: str = ""
     draws: list[int] = []
-    evaluation_sets: list[str] = []
     every: bool = False
     method: str = ""
     metrics: list[str] = []
@@ -109,7 +108,7 @@ register("figures.lines.method_lines", "metrics", options="metrics", required="x
 register("figures.lines.prefix_shifts", "shift", "benchmarks")
 register("figures.scatter.entropy_scatter", "tokens", "benchmarks")
 PUBLISHED = ("metrics", "tests", "letters", "benchmarks", "published")
-register("figures.scatter.reproduction_scatter", *PUBLISHED, options="artifacts evaluation_sets")
+register("figures.scatter.reproduction_scatter", *PUBLISHED, options="artifacts")
 register("tables.audit.audit", "audit", "benchmarks")
 register("tables.controls.blind_audit", "metrics", "tests", "placebos")
 register("tables.controls.null_audit", "metrics", "tests")
@@ -130,4 +129,4 @@ register("tables.methods.setting_table", "metrics", required="x")
 register("tables.questions.accuracy_table", "metrics", options="average")
 register("tables.questions.calibration_table", "metrics", "letters")
 register("tables.questions.welch_table", "metrics", "tests", options="metrics")
-register("tables.reproduction.reproduction", *PUBLISHED, options="artifacts evaluation_sets every")
+register("tables.reproduction.reproduction", *PUBLISHED, options="artifacts every")

@@ -1,13 +1,12 @@
 """Words for numbers: the pieces that readings and notes are made of."""
 
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from statistics import mode
-from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Estimate
+from pretrace.evaluation.averages import Estimate, Record
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label
 from pretrace.render.registry import Artifact, Panel
@@ -78,9 +77,7 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     ]
 
 
-def conditions(
-    artifact: Artifact, rows: Sequence[Mapping[str, Any]], metrics: Sequence[str] = ()
-) -> list[str]:
+def conditions(artifact: Artifact, rows: Sequence[Record], metrics: Sequence[str] = ()) -> list[str]:
     """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference."""
     named = joined([metric_label(metric) for metric in metrics or artifact.metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
@@ -99,7 +96,7 @@ def conditions(
     return notes + [f"{what}: {joined(sorted(names))}." for what, names in inputs.items() if names]
 
 
-def _evaluation_sets(artifact: Artifact, rows: Sequence[Mapping[str, Any]]) -> str:
+def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from pretrace.evaluation.averages import average, number
+from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
 from pretrace.render.results import Pair, Results
@@ -272,7 +272,7 @@ def _averaged(rows: Sequence[Row], ours: Sequence[Number | None], over: str) -> 
     ]
 
 
-def _record(row: Row, protocol: str, ours: Number | None, results: Results) -> dict[str, Any]:
+def _record(row: Row, protocol: str, ours: Number | None, results: Results) -> Record:
     """Return a row of the long data."""
     number = ours or Number()
     rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))

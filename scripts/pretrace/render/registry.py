@@ -70,14 +70,17 @@ class Panel(Keys):
         return {key: value for key in ACROSS if (value := getattr(self, key)) is not None}
 
     @property
-    def fixed(self) -> dict[str, Any]:
-        """Return the columns of results in which a panel has one value, beside its place and references."""
-        read = {
-            "view": self.view or "original",
-            "draw": self.draw or 0,
-            "separator": self.separator or "none",
+    def fixed(self) -> dict[str, list[Any]]:
+        """Return the values that columns of results may have in a panel, beside its subset and length."""
+        fixed: dict[str, list[Any]] = {
+            "view": [self.view or "original"],
+            "draw": [self.draw or 0],
+            "separator": [self.separator or "none"],
         }
-        return read | ({} if self.start_token is None else {"start_token": self.start_token})
+        references = self.references if self.reference is None else [self.reference]
+        if references is not None:
+            fixed["reference"] = references
+        return fixed if self.start_token is None else fixed | {"start_token": [self.start_token]}
 
     @property
     def lines(self) -> tuple[str, ...]:

@@ -10,7 +10,8 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
-from pretrace.evaluation.metrics import EACH, KEYS
+from pretrace.evaluation.metrics import EACH, KEYS, rows_like
+from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
@@ -80,24 +81,24 @@ class Results:
         what = " and ".join(quantities or [statistic]).replace("_", " ")
         if rows.empty:
             there = self.read(statistic, panel.pair)
-            keys = [key for key in ("subset", "length", "reference", *panel.fixed) if key in there]
-            raise artifact.error(f"there is no {what}; there are: {_listing(there[keys])}", panel)
+            keys = dict.fromkeys(["subset", "length", "reference", *panel.fixed])
+            listed = _listing(there[[key for key in keys if key in there]])
+            raise artifact.error(f"there is no {what}; there are: {listed}", panel)
         if "reference" in rows:
             _check_one_reference(what, rows, artifact, panel)
         return rows
 
     def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
-        """Return rows at a panel's start token and references, of the subset and length as it is written.
+        """Return a panel's rows of a test of whole benchmarks, of the subset and length as it is written.
 
         A panel without a subset is of all subsets together, one without a length of all lengths.
         """
         frame = self.read(statistic, panel.pair)
         lengths = frame["length"].unique()
         only = None if len(lengths) != 1 or pd.isna(lengths[0]) else int(lengths[0])
-        place = panel.replaced(
-            subset=panel.subset or "", length=only if panel.length is None else panel.length
-        )
-        rows = frame[in_place(frame, place) & (frame["start_token"] == panel.start_token)]
+        length = only if panel.length is None else panel.length
+        place = panel.replaced(subset=panel.subset or "", length=length, references=None)
+        rows = frame[in_place(frame, place) & _fixed(frame, place)]
         if "reference" in rows:
             # a panel need not name a reference of each kind: the first rows that have those that it names
             named = {*(panel.references or ())}
@@ -109,9 +110,7 @@ class Results:
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
         """Return the points of a metrics row's curve, `roc` or `density`; raises if there are none."""
-        frame = self.read(curve, panel.pair)
-        for key in KEYS:
-            frame = frame[frame[key].isna() if pd.isna(row[key]) else frame[key].eq(row[key]).fillna(False)]
+        frame = rows_like(self.read(curve, panel.pair), row, KEYS)
         if frame.empty:
             setting = f"{row['method']} at setting '{row['setting']}'"
             raise artifact.error(f"there is no {curve} of {setting}; its scores are all equal", panel)
@@ -130,12 +129,9 @@ class Results:
         """Return the rows of `evaluation.placebos` beside a metrics row of a panel; empty if it has no placebos."""
         if panel.pair not in self.placebos:
             return pd.DataFrame()
-        rows = self.in_panel("placebos", panel)
-        for key in ("method", "view", "start_token", "reference", "evaluation_set", "selection", "metric"):
-            rows = rows[rows[key] == row[key]]
-        return rows
+        return rows_like(self.read("placebos", panel.pair), row, PLACEBO_KEYS)
 
-    def among_placebos(self, panel: Panel, row: Record) -> dict[str, Any]:
+    def among_placebos(self, panel: Panel, row: Record) -> Record:
         """Return mean and SD of a row's placebos, its z and rank among them, and their number, else None."""
         rows = records_of(self.placebos_of(panel, row))
         names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
@@ -304,7 +300,7 @@ def estimates(
 
 def _tested(
     artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
-) -> Iterator[tuple[Record, dict[str, Any]]]:
+) -> Iterator[tuple[Record, Record]]:
     """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
     tests, published = {}, {}
     if artifact.baseline:
@@ -315,14 +311,14 @@ def _tested(
     for selection in selections:
         for method, row in results.selected(artifact, panel, selection).items():
             test = test_record(tests.get(method) if selection == "held_out" else None)
-            numbers: dict[str, Any] = {"average": "", "selection": selection, "metric": artifact.metric}
+            numbers: Record = {"average": "", "selection": selection, "metric": artifact.metric}
             numbers |= {**number_record(row), "sd": None, **test, "star": False}
             if selection == "default" and method in published:
                 numbers |= _published_test(row, published[method])
             yield row, numbers | (results.among_placebos(panel, row) if placebos else {})
 
 
-def _published_test(row: Record, test: Record) -> dict[str, Any]:
+def _published_test(row: Record, test: Record) -> Record:
     """Return the p of the t-test that a paper's star probably is, and the marks of the row with that of a low p."""
     starred = test["difference"] > 0 and test["p"] < STAR_LEVEL
     marks = [*filter(None, row["marks"].split(";")), *[PUBLISHED_TEST] * starred]
@@ -341,7 +337,7 @@ def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
     return above.astype("boolean").mask(frame["p_holm"].isna())
 
 
-def keys_of(place: int, panel: Panel, row: Record) -> dict[str, Any]:
+def keys_of(place: int, panel: Panel, row: Record) -> Record:
     """Return the coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
     about = {"method": row["method"], "control": is_control(row["method"])}
     return {"panel": place} | {key: row[key] for key in CONDITIONS} | panel.record | about
@@ -358,13 +354,10 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
 
 def _fixed(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     """Tell which rows agree with what the panel fixes; "" and null: the key does not apply."""
-    values = {key: [value] for key, value in panel.fixed.items()}
-    references = panel.references if panel.reference is None else [panel.reference]
-    if references is not None:
-        values["reference"] = references
     fixed = pd.Series(True, frame.index)
-    for key in values.keys() & {*frame}:
-        fixed &= frame[key].isna() | frame[key].isin([*values[key], ""]).astype(bool)
+    for key, values in panel.fixed.items():
+        if key in frame:
+            fixed &= frame[key].isna() | frame[key].isin([*values, ""]).astype(bool)
     return fixed
 
 

@@ -12,7 +12,7 @@ from pretrace.render.registry import Panel
 STAR_LEVEL = 0.05
 
 
-def number_record(row: Record | None) -> dict[str, Any]:
+def number_record(row: Record | None) -> Record:
     """Return the record of a metrics row; empty if there is none."""
     keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
     if row is None:
@@ -20,12 +20,12 @@ def number_record(row: Record | None) -> dict[str, Any]:
     return {key: row[key] for key in keys}
 
 
-def records_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
+def records_of(frame: pd.DataFrame) -> list[Record]:
     """Return the frame's rows by column name."""
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def long_frame(records: Sequence[Mapping[str, Any]] | pd.DataFrame) -> pd.DataFrame:
+def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     """Make a frame of records; numbers stay numbers, and whole ones whole, if some or all are missing."""
     frame = pd.DataFrame(records)
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
@@ -60,7 +60,7 @@ def csv_text(frame: pd.DataFrame) -> str:
 
 
 def _no_formula(cell: Any) -> Any:
-    """The cell, after an apostrophe if it begins like a formula and is not a negative number; as OWASP advises."""
+    """Return the cell, after an apostrophe if it begins like a formula, not a negative number; as OWASP advises."""
     if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
         return cell
     return cell if re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell) else f"'{cell}"

@@ -1,7 +1,7 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any, cast
 
@@ -95,7 +95,7 @@ def written_artifacts(
 
 
 def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Panel]:
-    """The panels of the written one: of the runs with its id, with the start token and references that these name."""
+    """Return the panels of a written one: of the runs with its id, with the start token and references of these."""
     panel = WrittenPanel(run=written) if isinstance(written, str) else written
     if panel.run is None:
         return [Panel(**copy.given()) for copy in panel.expanded(PRODUCT)]
@@ -209,7 +209,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
 
 
 def _chosen(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
-    """The subsets or lengths that runs choose of those that an entry declares; None if only its files say them."""
+    """Return the subsets or lengths that runs choose of those of an entry; None if only its files say them."""
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
@@ -224,7 +224,7 @@ def slugs_shown(artifact: Artifact) -> set[str]:
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
     across = artifact.options.get("across", {})
-    slugs |= {*artifact.options.get("references", ()), *across.get("reference", ()), *across.get("view", ())}
+    slugs |= {*across.get("reference", ()), *across.get("view", ())}
     return set(filter(None, slugs))
 
 
@@ -283,14 +283,14 @@ def check_artifact(artifact: Artifact, where: str) -> None:
 
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
-    """(key, method) of each method that an artifact names."""
+    """Return (key, method) of each method that an artifact names."""
     single = {"baseline": artifact.baseline, "options.method": artifact.options.get("method")}
     lists = [("methods", name) for name in artifact.methods or ()]
     return lists + [(key, name) for key, name in single.items() if name is not None]
 
 
 def _check_method(key: str, name: str) -> None:
-    """A method's id, or `id;parameter=value` of a variant: a parameter that no selection chooses, off its default."""
+    """Check a method's id, or `id;parameter=value` of a variant: a parameter off its default, outside the grid."""
     id, _, variant = str(name).partition(";")
     if key == "methods" and name in TOGETHER:
         return
@@ -305,7 +305,7 @@ def _check_method(key: str, name: str) -> None:
 
 
 def _check_parameters(options: dict[str, Any]) -> None:
-    """The parameters that options name are those of the method that they name, or of any."""
+    """Check that the parameters that options name are those of the method that they name, or of any."""
     chosen = str(options.get("method", "")).partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
     known = PLACES.union(*(method.defaults for method in methods))
@@ -321,7 +321,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tuple[Run, ...]:
-    """The runs that score texts, or those that ask questions about documents, or that cut texts into windows."""
+    """Return the runs that score texts, or those that ask questions about documents, or cut texts into windows."""
     if needs & {"extraction", "windows"}:
         return tuple(run for run in runs if run.extraction)
     if "published" in needs:
@@ -330,7 +330,7 @@ def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tupl
 
 
 def _runs_by_reader(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    """The runs of a model on a benchmark; of one that only others refer to theirs, whose passes it has."""
+    """Return the runs by model and benchmark; of a model that only others refer to, theirs, whose passes it has."""
     referring: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         for model in run.references:
@@ -346,16 +346,24 @@ def references_of(runs: list[Run]) -> list[list[str]]:
     return [names for names in [*named, [*filter(None, paraphrasers)]] if names]
 
 
+def conditions_of(runs: list[Run]) -> Iterator[dict[str, Any]]:
+    """Yield the start token of the runs with each corpus and reference model that they name, and their first other
+    inputs: the conditions under which statistics compare scores, and panels show them.
+    """
+    varied = {name for run in runs for name in (*run.corpora, *run.references)}
+    kinds = [names if varied & {*names} else names[:1] for names in references_of(runs)]
+    for names in product(*kinds):
+        yield {"start_token": runs[0].start_token, "references": list(names)}
+
+
 def first_of_runs(runs: list[Run]) -> dict[str, Any]:
-    """Return a panel's default start token, corpus and reference model: the first that its runs name."""
+    """Return a panel's default start token and references: the first conditions of its runs."""
     if not runs:
         return {}
-    start_token = {"start_token": runs[0].start_token}
-    if [run.paraphraser for run in runs if run.questions][:1] == [
-        None
-    ]:  # of answers from elsewhere, of any name
-        return start_token
-    return start_token | {"references": [names[0] for names in references_of(runs)]}
+    first = next(conditions_of(runs))
+    if [run.paraphraser for run in runs if run.questions][:1] == [None]:
+        del first["references"]  # answers from elsewhere have paraphrasers of any name
+    return first
 
 
 def panels_of(runs: tuple[Run, ...]) -> list[Panel]:

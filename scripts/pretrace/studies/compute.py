@@ -178,7 +178,7 @@ def places(entry: BenchmarkEntry, request: Mapping[str, Any]) -> list[Place]:
 
 
 def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
-    """The number of texts of a subset and length, if the entry states it."""
+    """Return the number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
     if entry.texts_of_a_length:
         expected = {str(length): entry.texts_of_a_length // len(entry.subsets or [""])} | expected

@@ -99,7 +99,7 @@ def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:
 
 
 def _values(schema: dict[str, Any]) -> str:
-    """The values that a JSON schema allows, in words: `auto`, `float32`; list: text; whole number from 1."""
+    """Return the values that a JSON schema allows, in words: `auto`, `float32`; list: text; whole number from 1."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(map(_values, schema["anyOf"])))
     if words := schema.get("enum") or [schema[key] for key in ("const",) if key in schema]:
@@ -126,7 +126,7 @@ def _bounds(schema: dict[str, Any]) -> str:
 
 
 def _default(schema: dict[str, Any], text: str) -> str:
-    """The default of a JSON schema in words, "" if the text says what it follows from."""
+    """Return the default of a JSON schema in words, "" if the text says what it follows from."""
     default = schema.get("default")
     if default is None or isinstance(default, dict) or "(default, " in text:
         return ""
@@ -137,7 +137,7 @@ def _default(schema: dict[str, Any], text: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    """The words of a text, small at the beginning and without the point at the end."""
+    """Return the words of a text, small at the beginning and without the point at the end."""
     small = text[0].lower() + text[1:] if re.match(r"[A-Z]([a-z]| )", text) else text
     return small.removesuffix(".")
 

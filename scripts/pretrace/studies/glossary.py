@@ -49,13 +49,9 @@ def _title(entry: Entry) -> str:
 
 
 def _model(entry: ModelEntry) -> str:
-    """Title, size, and where the weights are from."""
-    parts: Sequence[str] = [
-        *([] if entry.title is None else [entry.title]),
-        *([] if entry.parameters is None else [f"{entry.parameters:,.0f} parameters"]),
-        _origin(entry),
-    ]
-    return "; ".join(parts)
+    """Return title, size, and where the weights are from."""
+    size = "" if entry.parameters is None else f"{entry.parameters:,.0f} parameters"
+    return "; ".join(filter(None, [entry.title, size, _origin(entry)]))
 
 
 def _origin(entry: ModelEntry) -> str:

@@ -3,17 +3,16 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from itertools import product
 from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.studies.artifacts import references_of
+from pretrace.studies.artifacts import conditions_of
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.questions import view_writer
 from pretrace.studies.runs import Run
@@ -277,32 +276,20 @@ class Pair:
         return self.calibrates_on or self.benchmark_slug
 
     @property
-    def _known(self) -> "Pair":
+    def known_pair(self) -> "Pair":
         return self.beside(benchmark=self.known)
 
     @property
-    def known_texts(self) -> str:
-        return self._known.texts
-
-    @property
-    def known_prefixes(self) -> File:
-        return self._known.prefixes
-
-    @property
-    def known_scores(self) -> str:
-        return self._known.scores
-
-    @property
     def held_texts(self) -> File:
-        return self._known.texts if self.calibrates_on else []
+        return self.known_pair.texts if self.calibrates_on else []
 
     @property
     def held_answers(self) -> File:
-        return self._known.answers if self.calibrates_on else []
+        return self.known_pair.answers if self.calibrates_on else []
 
     @property
     def held_windows(self) -> File:
-        return self._known.own("windows") if self.calibrates_on else []
+        return self.known_pair.own("windows") if self.calibrates_on else []
 
     # the passages that the model surely read, beside an audit
 
@@ -348,7 +335,7 @@ class Pair:
         by_id = [
             [run for run in self.runs if run.id == id] for id in dict.fromkeys(run.id for run in self.runs)
         ]
-        conditions = [chosen for runs in [self.runs, *by_id] for chosen in _conditions(runs)]
+        conditions = [chosen for runs in [self.runs, *by_id] for chosen in conditions_of(runs)]
         return {
             "conditions": _without_repeats(conditions),
             "draws": self.draws,
@@ -377,7 +364,7 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
 
 
 def _requests_of_methods(run: Run, view: str) -> list[PassRequest]:
-    """The passes that a run's methods need for one view: the text, its altered forms, the text after shots."""
+    """Return the passes that a run's methods need for a view: the text, its altered forms, the text after shots."""
     methods = [item.method for item in run.methods]
     altered = [
         name
@@ -401,8 +388,8 @@ def _requests_of_methods(run: Run, view: str) -> list[PassRequest]:
 
 
 def _requests_of_extraction(run: Run) -> list[PassRequest]:
-    """Windows of their own if a prefix is given; else the whole texts, which methods read too, and the rest of texts
-    that are longer than the model's context.
+    """Return windows of their own if a prefix is given; else the whole texts, which methods read too, and the rest of
+    texts that are longer than the model's context.
     """
     if run.extraction is None:
         return []
@@ -420,14 +407,6 @@ def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRe
     subsets = None if run.subsets is None else tuple(run.subsets)
     lengths = None if run.lengths is None else tuple(run.lengths)
     return PassRequest(reading, statistics, subsets, lengths)
-
-
-def _conditions(runs: list[Run]) -> Iterator[dict[str, Any]]:
-    """The start token of the runs with each corpus and reference model that they name, and their first other inputs."""
-    varied = {name for run in runs for name in (*run.corpora, *run.references)}
-    kinds = [names if varied & {*names} else names[:1] for names in references_of(runs)]
-    for names in product(*kinds):
-        yield {"start_token": runs[0].start_token, "references": list(names)}
 
 
 def _without_repeats(items: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -58,7 +58,6 @@ class Plan:
 
     @cached_property
     def pairs(self) -> list[Pair]:
-        """The pairs of the study's runs."""
         return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_pair)]
 
     @cached_property
@@ -68,33 +67,24 @@ class Plan:
 
     @cached_property
     def asking_pairs(self) -> list[Pair]:
-        """The pairs whose runs ask questions."""
         return [pair for pair in self.pairs if pair.asks_questions]
 
     @property
     def left_out(self) -> list[dict[str, Any]]:
         """The methods that runs without a choice of methods could not have: panel, methods, reason."""
         lines: list[dict[str, Any]] = []
+        names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
             computed = {item.method for run in pair.runs for item in run.methods + run.questions}
             reasons: dict[str, list[str]] = {}
             for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
                 if method not in computed:
                     reasons.setdefault(reason, []).append(method)
+            panel = Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
             lines += [
-                {
-                    "panel": self._named(pair),
-                    "methods": methods,
-                    "reason": reason,
-                }
-                for reason, methods in reasons.items()
+                {"panel": panel, "methods": methods, "reason": reason} for reason, methods in reasons.items()
             ]
         return lines
-
-    def _named(self, pair: Pair) -> str:
-        """Name a pair as a panel does."""
-        names = self.study.benchmarks.titles | self.study.models.titles
-        return Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
 
     # names by what makes them
 
@@ -264,7 +254,6 @@ class Plan:
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        """The reference corpora of the runs."""
         return [
             self.corpus(slug) for slug in sorted({slug for run in self.study.runs for slug in run.corpora})
         ]
@@ -282,7 +271,6 @@ class Plan:
 
     @property
     def seals(self) -> str:
-        """The record of the study's sealed plans."""
         return f"results/{self.study.name}/seals.json"
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
@@ -334,7 +322,6 @@ class ShownArtifact:
 
     @property
     def pairs(self) -> list[Pair]:
-        """The pairs that its panels show."""
         return [self.plan.pair(*slugs) for slugs in sorted({panel.pair for panel in self.entry.panels})]
 
     @property
@@ -382,7 +369,6 @@ class ShownArtifact:
 
     @property
     def entries(self) -> dict[str, Any]:
-        """The entries of the benchmarks that it shows."""
         slugs = sorted({pair.benchmark_slug for pair in self.pairs})
         return {slug: self.plan.benchmark(slug).entry.written() for slug in slugs}
 

@@ -43,7 +43,6 @@ class Run(RunKeys):
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Return the runs of each model and benchmark."""
     pairs: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         pairs.setdefault((run.model, run.benchmark), []).append(run)
@@ -94,12 +93,12 @@ def _check_two(where: str, run: Run, other: Run) -> None:
 
 
 def _share(first: list[Any] | None, second: list[Any] | None) -> bool:
-    """Whether two choices have something in common; None chooses all."""
+    """Tell whether two choices have something in common; None chooses all."""
     return first is None or second is None or not set(first).isdisjoint(second)
 
 
 def _check_known(where: str, run: Run, known: list[Run]) -> None:
-    """Whether the `known` runs on the benchmark of known non-members do what the run does."""
+    """Check that the `known` runs on the benchmark of known non-members do what the run does."""
     key, other = f"{where}.calibrate_on", run.calibrate_on
     if _asks_de_cop(run) and not any(map(_asks_de_cop, known)):
         raise InputError(f"{key}: no run asks {run.model} de_cop's questions on {other}; add one.")

@@ -18,8 +18,6 @@ from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
-Pair = tuple[str, str]
-
 
 def select(
     runs: list[Run],
@@ -45,16 +43,15 @@ def select(
     out = left_out(models, benchmarks, config)
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
-    kept = [run for run in runs if not out.missing(run)]
+    readable = [run for run in runs if not out.missing(run)]
     whole = [own for own in chosen.values() if own.panels is None]
-    if not kept or (whole and not any(run.methods or run.extraction for run in kept)):
+    if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
-    if not kept:
+    if not readable:
         missing = [gone for run in runs if (gone := out.missing(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
-    if narrowed:
-        kept = _serving(kept, chosen, registered)
-    ran = {pair for run in kept for pair in _pairs(run)}
+    selected = _serving(readable, chosen, registered) if narrowed else readable
+    ran = {pair for run in selected for pair in _pairs(run)}
     shown: dict[str, ShownArtifact] = {}
     for slug, own in chosen.items():
         if "published" in RENDERERS[registered[slug].renderer].needs:
@@ -69,7 +66,7 @@ def select(
             panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
             shown[slug] = own.model_copy(update={"panels": panels})
-    return tuple(kept), shown
+    return tuple(selected), shown
 
 
 def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
@@ -77,12 +74,11 @@ def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tup
 
     So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
     """
-    names: dict[Pair, set[str]] = {}
+    names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
         across = artifact.options.get("across", {}).get("reference", ())
-        named = {*artifact.options.get("references", ()), *across}
         for panel in artifact.panels if artifact.unavailable is None else ():
-            names.setdefault(panel.pair, set()).update({*(panel.references or ())} | named)
+            names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
     return tuple(
         _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
         for run in runs
@@ -179,7 +175,7 @@ def _chosen(
 
 
 def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict[str, Artifact]) -> list[Run]:
-    """The runs that the chosen artifacts need; those of no paper need none, where there are others."""
+    """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
     wanted = {slug: own for slug, own in chosen.items() if registered[slug].paper} or chosen
     named = {slug for run in runs for slug in run.serves}
     reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
@@ -188,8 +184,8 @@ def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
 
-def _pairs(run: Run) -> set[Pair]:
-    """The models that read a run's benchmark."""
+def _pairs(run: Run) -> set[tuple[str, str]]:
+    """Return the models that read a run's benchmark, with it."""
     return {(model, run.benchmark) for model in (run.model, *run.references)}
 
 

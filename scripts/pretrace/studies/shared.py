@@ -6,7 +6,7 @@ A file that is not needed is [], as an input of a rule takes it.
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.local import LocalEntry
@@ -80,19 +80,31 @@ def size(entry: ModelEntry) -> float:
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model of a study, by its slug there."""
+class Registered:
+    """An entry of a study's registry `kind`, by its slug in the study; `name` is that in the shared stages."""
 
     study: Study
     slug: str
+    kind: ClassVar[str]
+
+    @property
+    def name(self) -> str:
+        shared: dict[str, str] = getattr(self.study, self.kind).shared
+        return shared[self.slug]
+
+    @property
+    def priority(self) -> float:
+        return priority(self.study, WAITED_FOR, self.kind, self.slug)
+
+
+class Model(Registered):
+    """A model of a study."""
+
+    kind = "models"
 
     @property
     def entry(self) -> ModelEntry:
         return self.study.models.entries[self.slug]
-
-    @property
-    def name(self) -> str:
-        return self.study.models.shared[self.slug]
 
     @property
     def is_local(self) -> bool:
@@ -171,7 +183,6 @@ class Model:
 
     @property
     def trained_tokenizer(self) -> File:
-        """The tokenizer that is trained for the model."""
         slug = self._training.tokenizer_corpus
         if slug is None or self.start:
             return []
@@ -237,25 +248,15 @@ class Model:
     def runtime(self) -> int:
         return self.entry.resources.runtime or RUNTIME
 
-    @property
-    def priority(self) -> float:
-        return priority(self.study, WAITED_FOR, "models", self.slug)
 
+class Benchmark(Registered):
+    """A benchmark of a study."""
 
-@dataclass(frozen=True)
-class Benchmark:
-    """A benchmark of a study, by its slug there."""
-
-    study: Study
-    slug: str
+    kind = "benchmarks"
 
     @property
     def entry(self) -> BenchmarkEntry:
         return self.study.benchmarks.entries[self.slug]
-
-    @property
-    def name(self) -> str:
-        return self.study.benchmarks.shared[self.slug]
 
     @property
     def table(self) -> str:
@@ -279,10 +280,6 @@ class Benchmark:
     def split(self) -> str:
         """The benchmark whose draws it shares, so that a part of the texts is read after the same shots."""
         return self.entry.split or self.name
-
-    @property
-    def priority(self) -> float:
-        return priority(self.study, WAITED_FOR, "benchmarks", self.slug)
 
     @property
     def is_fetched(self) -> bool:
@@ -396,29 +393,19 @@ class StoredView:
         return self.writer.runtime if self.writer else RUNTIME
 
 
-@dataclass(frozen=True)
-class Corpus:
-    """A reference corpus of a study, by its slug there."""
+class Corpus(Registered):
+    """A reference corpus of a study."""
 
-    study: Study
-    slug: str
+    kind = "corpora"
 
     @property
     def entry(self) -> CorpusEntry:
         return self.study.corpora.entries[self.slug]
 
     @property
-    def name(self) -> str:
-        return self.study.corpora.shared[self.slug]
-
-    @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
         return self.entry.written(*PRINTED, "access")
-
-    @property
-    def priority(self) -> float:
-        return priority(self.study, WAITED_FOR, "corpora", self.slug)
 
     @property
     def source(self) -> File:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.sources import BenchmarkEntry, PrefixDraws
 from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
@@ -90,7 +90,6 @@ class Study:
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
     def runs_by_pair(self) -> dict[tuple[str, str], list[Run]]:
-        """The runs of each (model, benchmark)."""
         return runs_by_pair(self.runs)
 
     @cached_property
@@ -104,8 +103,7 @@ class Study:
         return runs
 
 
-@dataclass(frozen=True)
-class _Registries:
+class _Registries(NamedTuple):
     models: Models
     benchmarks: Benchmarks
     corpora: Corpora
@@ -139,8 +137,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         load_registry("benchmarks", folder, file.benchmarks, file.study, path),
         load_registry("corpora", folder, file.corpora, file.study, path),
     )
-    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
-    pins = load_revisions(settings.revisions, (models, benchmarks, corpora))
+    models, benchmarks, corpora = registries
+    pins = load_revisions(settings.revisions, registries)
     override(models, benchmarks, corpora, settings)
     downloads = parse(
         read_yaml(folder / "downloads.yaml"), dict[Slug, Download], str(folder / "downloads.yaml")
@@ -201,13 +199,13 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
 def _in_print(
     artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
 ) -> Artifact:
-    """The artifact with its cautions, and with the titles of what it shows."""
+    """Return the artifact with its cautions, and with the titles of what it shows."""
     cautions = prefix_cautions(artifact, runs, models.entries)
     return with_names(artifact.model_copy(update={"cautions": cautions}), titles)
 
 
 def _default(runs: list[Run]) -> list[str]:
-    """The artifacts of a study that names none."""
+    """Return the artifacts of a study that names none."""
     extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
     if any(run.methods for run in runs):
         return DEFAULT_ARTIFACTS + extraction
@@ -234,9 +232,9 @@ def study_path(name: str, folder: Path) -> Path:
 
 
 def _check_references(registries: _Registries, downloads: Mapping[str, Download]) -> None:
-    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
-    for registry in (models, benchmarks, corpora):
+    for registry in registries:
         _check_files(registry, downloads)
+    models, benchmarks, _ = registries
     for slug, model in models.entries.items():
         if model.tokenizer is not None:
             models.require(model.tokenizer, f"{models.places[slug]}.tokenizer")
@@ -289,7 +287,7 @@ def _check_path(where: str, path: str, needed: str) -> None:
 
 
 def _kind_of(path: str) -> str:
-    """`file`, `folder`, or "" if there is nothing, or the path is none: too long, or with a null byte."""
+    """Return `file`, `folder`, or "" if nothing is there or the path is invalid: too long, or with a null byte."""
     try:
         return "folder" if Path(path).is_dir() else "file" if Path(path).exists() else ""
     except (OSError, ValueError):
@@ -320,7 +318,7 @@ def _check_training(training: Training, where: str, registries: _Registries) -> 
 def _check_panels(
     artifacts: Mapping[str, ShownArtifact], where: str, models: Models, benchmarks: Benchmarks
 ) -> None:
-    """Panels name models and benchmarks that there are, also where an artifact shows texts or cannot be drawn."""
+    """Check that panels name known models and benchmarks, also where an artifact shows texts or cannot be drawn."""
     for slug, own in artifacts.items():
         for number, panel in enumerate(own.panels or ()):
             models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
@@ -344,7 +342,7 @@ def _draw_shots(runs: list[tuple[str, WrittenRun]], benchmarks: Benchmarks) -> N
 
 def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
     """Return a run of one model and benchmark with everything filled in, checked."""
-    models, benchmarks, corpora = registries.models, registries.benchmarks, registries.corpora
+    models, benchmarks, corpora = registries
     model = models.entries[models.require(str(run.model), f"{where}.model")]
     benchmark = benchmarks.entries[benchmarks.require(str(run.benchmark), f"{where}.benchmark")]
     if run.calibrate_on is not None:
@@ -396,7 +394,7 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
 
 
 def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
-    """Whether the benchmark has the subsets and lengths that the run names."""
+    """Check that the benchmark has the subsets and lengths that the run names."""
     parts: dict[str, tuple[Sequence[object], Sequence[object]]] = {
         "lengths": (run.lengths or [], benchmark.lengths),
         "subsets": (run.subsets or [], benchmark.subsets),
@@ -433,7 +431,7 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
 
 
 def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
-    """Whether the model `slug` has shadow models, and they read what the run's model reads."""
+    """Check that the model `slug` has shadow models, and that they read what the run's model reads."""
     model = models.entries[slug]
     if not isinstance(model, TrainedModel) or model.shadows is None:
         entries = models.entries.items()
@@ -496,7 +494,7 @@ def _resolve_methods(
 
 
 def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:
-    """Whether what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
+    """Check that what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
     if shots > prefix.pool:
         raise InputError(
             f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run.benchmark} is {prefix.pool}; "
@@ -511,12 +509,12 @@ def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) 
 
 
 def _usual_draws(prefix: PrefixDraws | None) -> list[int]:
-    """The first draw, and every placebo's."""
+    """Return the first draw, and every placebo's."""
     return [0] if prefix is None else [0, *range(prefix.draws, prefix.draws + prefix.placebos)]
 
 
 def _controls(chosen: list[Chosen]) -> list[Chosen]:
-    """The controls that are added to the chosen methods: `prefix_similarity` only with methods that have a prefix.
+    """Return the controls to add to the chosen methods: `prefix_similarity` only with methods that have a prefix.
 
     A control that is not for every run (`on_request`) must be named: one knows the members of a trained model.
     """

@@ -1,7 +1,7 @@
 """Check the files of texts and answers that a study's user gives, and announce an audit of them, before any job."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +47,11 @@ def check_user_files(plan: Plan) -> list[str]:
             else:
                 check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
-    return [*_remarks_of_audits(plan), *_remarks_of_corpus_tests(plan)]
+    return [*_remarks(plan)]
 
 
 def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
-    """Whether the user's own texts have the subsets and lengths that runs and panels choose of them."""
+    """Check that the user's own texts have the subsets and lengths that runs and panels choose of them."""
     subsets, lengths = {text.subset for text in texts}, {text.length for text in texts}
     chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = [
         (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
@@ -74,49 +74,26 @@ def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
                     )
 
 
-def _remarks_of_audits(plan: Plan) -> list[str]:
-    """The remarks about each pair of an audited benchmark and the benchmark with its known non-members."""
-    return [
-        remark
-        for benchmark, known in sorted(
-            {(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}
-        )
-        if (path := _local(plan.study, benchmark))
-        for remark in check_audit(path, _known(plan.study, known), _language(plan.study, benchmark))
-    ]
-
-
-def _remarks_of_corpus_tests(plan: Plan) -> list[str]:
-    return [
-        remark
-        for benchmark in sorted({pair.benchmark_slug for pair in _shown_by(plan, "corpus_test")})
-        if (path := _local(plan.study, benchmark))
-        for remark in check_corpus(path, _language(plan.study, benchmark))
-    ]
+def _remarks(plan: Plan) -> Iterator[str]:
+    """Yield the remarks about audits, with the files of their known non-members, and about corpus tests."""
+    entries = plan.study.benchmarks.entries
+    for slug, known in sorted({(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}):
+        if files := files_of(entries[slug]):
+            known_texts = next(reversed(files_of(entries[known])), None)
+            yield from check_audit(files[0], known_texts, entries[slug].language)
+    for slug in sorted({pair.benchmark_slug for pair in _shown_by(plan, "corpus_test")}):
+        if files := files_of(entries[slug]):
+            yield from check_corpus(files[0], entries[slug].language)
 
 
 def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
-    """The pairs that artifacts with this renderer show."""
+    """Return the pairs that artifacts with this renderer show."""
     return [
         pair
         for slug, artifact in plan.study.artifacts.items()
         if artifact.renderer == renderer and artifact.unavailable is None
         for pair in plan.artifact(slug).pairs
     ]
-
-
-def _local(study: Study, slug: str) -> Path | None:
-    """The user's file of a benchmark's texts; None for other sources."""
-    return next(iter(files_of(study.benchmarks.entries[slug])), None)
-
-
-def _known(study: Study, slug: str) -> Path | None:
-    """The user's file of a benchmark's known non-members: a second one, where its entry names one."""
-    return next(reversed(files_of(study.benchmarks.entries[slug])), None)
-
-
-def _language(study: Study, slug: str) -> str:
-    return study.benchmarks.entries[slug].language
 
 
 CPU_FLOPS = 3e11

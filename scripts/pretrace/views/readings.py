@@ -90,6 +90,11 @@ class Reading:
     shots: Shots | None = None
     windows: Windows | Literal["past_context"] | None = None
 
+    @property
+    def columns(self) -> dict[str, str]:
+        """Return the columns by which tables of scores and statistics name a reading of texts as a view has them."""
+        return {"view": self.view, "start_token": self.start_token}
+
     def to_json(self) -> dict[str, Any]:
         """Return the keys that a reading has in a job's parameters and in the manifest."""
         shots = self.shots

@@ -5,6 +5,7 @@ from textwrap import wrap
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
@@ -51,7 +52,7 @@ def draw_bars(
     subjects = wrap(subject.replace("_", " "), TITLE)
     titles = ["\n".join([*panel.lines, *subjects]) for panel in panels]
 
-    def draw(axis: Any, number: int) -> dict[str, Any]:
+    def draw(axis: Axes, number: int) -> dict[str, Any]:
         _draw(axis, frames[number], series)
         axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
         handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
@@ -64,7 +65,7 @@ def draw_bars(
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
-def _draw(axis: Any, frame: pd.DataFrame, series: Sequence[str]) -> None:
+def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
     groups = list(dict.fromkeys(frame["group"]))
     width = 0.8 / max(1, len(series))
     for row in records_of(frame):

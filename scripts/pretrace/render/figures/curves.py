@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
@@ -81,7 +82,7 @@ def _ties(panel: Panel, rows: Rows, frame: pd.DataFrame) -> list[str]:
     return sentences
 
 
-def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
+def _draw_roc(axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
     """Draw curves from the rate `smallest` on; above 0, both axes are logarithmic."""
     rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
     axis.plot(rates, rates, color=GREY, linewidth=0.7)
@@ -102,7 +103,7 @@ def _draw_roc(axis: Any, frame: pd.DataFrame, styles: Mapping[str, LineStyle], s
         side.set_minor_locator(NullLocator())
 
 
-def _key(axis: Any, styles: Mapping[str, LineStyle], rows: Rows) -> None:
+def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: Rows) -> None:
     """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []
@@ -144,7 +145,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(drawn, points.rename(columns={"x": "scaled_score", "y": "density"}))
 
 
-def _draw_densities(axis: Any, frame: pd.DataFrame) -> dict[str, Any]:
+def _draw_densities(axis: Axes, frame: pd.DataFrame) -> dict[str, Any]:
     handles = {}
     for label, style in CLASS_STYLES.items():
         line = frame[frame["label"] == label]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
@@ -56,7 +57,7 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Any, number: int) -> dict[str, Any]:
+    def draw(axis: Axes, number: int) -> dict[str, Any]:
         is_named = number == len(facets) - 1 or "widths" not in layout
         axis.set(xlabel=x_label if is_named else "", xlim=(low - margin, high + margin))
         return _draw(axis, facets[number], styles)
@@ -69,7 +70,7 @@ def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label:
     return draw_facets([facet.title for facet in facets], draw, **usual | layout)
 
 
-def _draw(axis: Any, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
+def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
     place = {line: number for number, line in enumerate(facet.lines)}
     named = len(place) <= NAMED
     handles = {}

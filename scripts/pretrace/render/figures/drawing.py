@@ -16,6 +16,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib import font_manager
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -164,7 +165,7 @@ def wrapped(title: str, width: float) -> str:
 
 def draw_facets(
     titles: Sequence[str],
-    draw: Callable[[Any, int], Mapping[str, Any]],
+    draw: Callable[[Axes, int], Mapping[str, Any]],
     *,
     heights: Sequence[float],
     heading: str = "",
@@ -229,7 +230,7 @@ def draw_legend(figure: Figure, handles: Mapping[str, Any]) -> None:
 
 
 def draw_intervals(
-    axis: Any, places: Any, frame: pd.DataFrame, color: str, *, level: bool = False, ground: bool = False
+    axis: Axes, places: Any, frame: pd.DataFrame, color: str, *, level: bool = False, ground: bool = False
 ) -> None:
     """Draw a bar for each 95 % interval (`low`, `high`) of values at their places on the other axis, if it is there.
 
@@ -239,12 +240,11 @@ def draw_intervals(
     value, low, high = (frame[key].to_numpy(float)[drawn] for key in ("value", "low", "high"))
     ends = [np.maximum(0, value - low), np.maximum(0, high - value)]
     other = np.asarray(places, float)[drawn]
-    along = {"x": value, "y": other, "xerr": ends} if level else {"x": other, "y": value, "yerr": ends}
+    x, y = (value, other) if level else (other, value)
     for shade, wider in (("white", 1.6), (color, 0.0)) if ground else ((color, 0.0),):
         width, cap = 0.8 + wider, 1.6 + wider / 2 if ground else 0
-        axis.errorbar(
-            **along, fmt="none", ecolor=shade, elinewidth=width, capthick=width, capsize=cap, zorder=3.5
-        )
+        axis.errorbar(x, y, None if level else ends, ends if level else None, fmt="none", ecolor=shade,
+                      elinewidth=width, capthick=width, capsize=cap, zorder=3.5)  # fmt: skip
 
 
 def letter(number: int) -> str:

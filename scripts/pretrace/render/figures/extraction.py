@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import ListedColormap, Normalize
@@ -203,7 +204,7 @@ def _figure(
     return figure
 
 
-def draw_stretches(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
+def draw_stretches(axis: Axes, frame: pd.DataFrame, norm: Normalize) -> None:
     """Draw a bar a document under the name of its class: likely passages are coloured, others grey."""
     longest = float(frame["end"].max())
     frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
@@ -225,7 +226,7 @@ def draw_stretches(axis: Any, frame: pd.DataFrame, norm: Normalize) -> None:
     axis.set(xlim=(0, longest), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token")
 
 
-def _write(axis: Any, excerpt: Excerpt, norm: Normalize, size: float) -> None:
+def _write(axis: Axes, excerpt: Excerpt, norm: Normalize, size: float) -> None:
     """Write an excerpt line by line, each token on its colour; `size`: of the font (points)."""
     title = axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False)
     title.set_in_layout(False)

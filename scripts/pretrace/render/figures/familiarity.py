@@ -1,12 +1,16 @@
 """Texts ranked by how well a model predicts them, with their names: what has it met most often?"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.metrics import rows_like
 from pretrace.evaluation.significance import AtTop, at_top
+from pretrace.methods.settings import Column
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
     BLUE,
@@ -62,7 +66,7 @@ def familiar_texts(artifact: Artifact, results: Results) -> Drawing:
     )
 
 
-def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Sequence[str]) -> pd.DataFrame:
+def _texts(panel: Panel, results: Results, rows: Record, classes: Sequence[str]) -> pd.DataFrame:
     """Return the ranked texts: `rank` 1 is the text that the model predicts best; equal scores by name."""
     texts = results.every_text(panel)
     texts = texts[texts["label"].notna()].set_index("text_id")
@@ -76,9 +80,9 @@ def _texts(panel: Panel, results: Results, rows: Mapping[str, Any], classes: Seq
         "class": np.where(label == 1, classes[0], classes[1]).astype(object),
     }
     for method, row in rows.items():
-        own = scores[scores["method"].eq(method.split(";")[0])]
-        for key in ("setting", "view", "start_token", "reference"):
-            own = own[own[key].eq(row[key])]
+        # a method without shots has no draw in the scores, though its row of metrics may carry one
+        keys = [key for key in Column._fields if key != "draw"]
+        own = rows_like(scores, {**row, "method": method.split(";")[0]}, keys)
         columns[method] = own.set_index("id")["score"].reindex(texts.index).to_numpy()
     frame = pd.DataFrame(columns).dropna(subset=[RANKED_BY])
     frame = frame.sort_values([RANKED_BY, "name"], ascending=[False, True], ignore_index=True)
@@ -134,7 +138,7 @@ def _aucs(frame: pd.DataFrame) -> str:
 REST = "#C9CDD2"  # the bars of texts of label 0
 
 
-def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
+def _draw_first(axis: Axes, texts: pd.DataFrame, classes: Sequence[str]) -> None:
     """Draw the first texts by rank and name, with the chance that the model gives to their tokens."""
     rows = texts.sort_values("rank").head(LISTED)
     famous = rows["label"].eq(1).to_numpy()
@@ -152,7 +156,7 @@ def _draw_first(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
     axis.legend(loc="lower right")
 
 
-def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None:
+def _draw_tenths(axis: Axes, texts: pd.DataFrame, classes: Sequence[str]) -> None:
     """Draw how many texts of label 1 each tenth of the ranking holds; by chance, all would hold as many."""
     ranks, size = texts.loc[texts["label"].eq(1), "rank"].to_numpy(float), _top(texts).top
     tenths = np.minimum((ranks - 1) // size, TOP_SHARE - 1).astype(int)
@@ -169,14 +173,14 @@ def _draw_tenths(axis: Any, texts: pd.DataFrame, classes: Sequence[str]) -> None
     axis.set_title(f"{letter(1)}the {len(ranks)} {classes[0]} by rank", loc="left", fontsize=7)
 
 
-def _draw_aucs(axis: Any, methods: pd.DataFrame, classes: Sequence[str]) -> None:
+def _draw_aucs(axis: Axes, methods: pd.DataFrame, classes: Sequence[str]) -> None:
     """Draw the AUC of every method, grey squares for controls."""
     places = np.arange(len(methods))
     for control, color, marker in ((False, BLUE, "o"), (True, GREY, "s")):
         own = methods["method"].map(is_control).eq(control).to_numpy()
         draw_intervals(axis, places[own], methods[own], color, level=True)
-        dots = {"linestyle": "none", "marker": marker, "color": color, "markersize": 4}
-        axis.plot(methods.loc[own, "value"], places[own], **dots)
+        values = methods.loc[own, "value"]
+        axis.plot(values, places[own], linestyle="none", marker=marker, color=color, markersize=4)
     axis.axvline(chance_of("auc")["chance"], **CHANCE.line, zorder=0)
     axis.set_yticks(places, [marked_label(method) for method in methods["method"]])
     axis.set(ylim=(len(places) - 0.4, -0.6), xlabel="AUC (0.5 is chance, 1 is perfect)")

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
@@ -59,10 +61,12 @@ def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -
     return frame.assign(best=frame.index == frame["value"].idxmax())
 
 
-def _draw(axis: Any, frame: pd.DataFrame, x_name: str, y_name: str, limits: tuple[float, float]) -> Any:
+def _draw(axis: Axes, frame: pd.DataFrame, x_name: str, y_name: str, limits: tuple[float, float]) -> Any:
     values = frame.pivot(index=y_name, columns=x_name, values="value")
     xs, ys = list(values.columns), list(values.index)
-    image = axis.imshow(values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1])
+    image: Any = axis.imshow(
+        values, cmap="cividis", origin="lower", aspect="auto", vmin=limits[0], vmax=limits[1]
+    )
     for row in records_of(frame):
         x, y = xs.index(row[x_name]), ys.index(row[y_name])
         light = bool(image.norm(row["value"]) > 0.55)
@@ -78,7 +82,7 @@ def _draw(axis: Any, frame: pd.DataFrame, x_name: str, y_name: str, limits: tupl
     return image
 
 
-def _write_value(axis: Any, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
+def _write_value(axis: Axes, x: int, y: int, row: Record, light: bool, fill: Any) -> None:
     """Write a value without its leading zero; the best in a solid box, the default in a dashed one."""
     text = f"{row['value']:.2f}".removeprefix("0")
     box = {"boxstyle": "round,pad=0.1", "linewidth": 0, "facecolor": fill}
@@ -98,7 +102,7 @@ BOXES = {"best": "-", "default": (0, (2, 1.2))}
 """The dashes of the boxes around cells."""
 
 
-def _draw_legend(figure: Any, *, hatched: bool) -> None:
+def _draw_legend(figure: Figure, *, hatched: bool) -> None:
     names = {"best": "best on the evaluated texts", "default": "default"}
     handles = {
         names[name]: Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=dashes)

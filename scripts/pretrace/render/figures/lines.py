@@ -7,10 +7,12 @@ from itertools import pairwise, product
 from typing import Any
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.evaluation.corpus_units import ENSEMBLE
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.significance import LEVEL
@@ -77,7 +79,7 @@ def draw_lines(
     upright = [name for facet in facets for name in facet.upright]
     handles |= {name: Line2D([], [], color=VERMILION, linewidth=0.7) for name in upright}
 
-    def draw(axis: Any, number: int) -> dict[str, Any]:
+    def draw(axis: Axes, number: int) -> dict[str, Any]:
         facet = facets[number]
         for level in facet.across.values():
             axis.axhline(level, color=GREY, linewidth=0.7)
@@ -96,7 +98,7 @@ def draw_lines(
     return draw_facets(titles, draw, heights=heights, heading=heading, y_labels=y_labels)
 
 
-def _draw_series(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
+def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
     """Draw a facet's lines; return the places on x that have a point."""
     frame = facet.frame
     for row in frame[frame["x"].isna()].to_dict("records"):
@@ -119,9 +121,9 @@ def _draw_series(axis: Any, facet: Facet, styles: Mapping[Any, LineStyle]) -> li
     return places
 
 
-def _name_ticks(axis: Any, ticks: Mapping[float, str]) -> None:
+def _name_ticks(axis: Axes, ticks: Mapping[float, str]) -> None:
     crowded = sum(map(len, ticks.values())) > CROWDED
-    turned = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    turned: dict[str, Any] = {"rotation": 20, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
     axis.set_xticks(list(ticks), list(ticks.values()), **turned)
     axis.xaxis.set_minor_locator(NullLocator())
     axis.margins(x=0.12)
@@ -180,7 +182,7 @@ def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     """Return the panels of each facet: those that differ in the place `x` alone; over a parameter, one panel each."""
     if x not in PLACES:
         return [[panel] for panel in panels]
-    keys = [key for key in ("model", "benchmark", "subset", "length", "view", "draw") if key != x]
+    keys = [key for key in PANEL_KEYS if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
     for panel in panels:
         groups.setdefault(tuple(getattr(panel, key) for key in keys), []).append(panel)
@@ -220,7 +222,7 @@ UPRIGHT = {"gamma": {"without the member prefix": 0.0}}
 
 def _point(
     artifact: Artifact, panel: Panel, method: str, row: Any, over: str, place: float | None, value: Any
-) -> dict[str, Any]:
+) -> Record:
     about = {"series": method, "x": place, "method": method, "control": is_control(method)}
     about |= {"metric": artifact.metric, "over": over, "x_value": value}
     return panel.record | about | number_record(row)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pretrace.evaluation.tokens import FEWEST
@@ -65,7 +66,7 @@ def _title(frame: pd.DataFrame) -> str:
     return "surprising tokens\n" + ", ".join(f"{name}: {number or 'none'}" for name, number in counts.items())
 
 
-def _draw_shares(axis: Any, shares: pd.DataFrame) -> None:
+def _draw_shares(axis: Axes, shares: pd.DataFrame) -> None:
     """Draw a marker for each hexagon and class, filled for members; its side grows with the share of tokens (log)."""
     limits = np.log([shares["weight"].min(), shares["weight"].max()])
     for label, style in CLASS_STYLES.items():
@@ -78,7 +79,7 @@ def _draw_shares(axis: Any, shares: pd.DataFrame) -> None:
     axis.set(xlim=(0, None), ylim=(None, 0.3), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
-def _draw_surprising(axis: Any, frame: pd.DataFrame) -> None:
+def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
     for label, style in CLASS_STYLES.items():
         points, mean = (
             frame[(frame["label"] == label) & (frame["curve"] == curve)] for curve in ("token", "mean")

@@ -1,7 +1,6 @@
 """A corpus test as a page: every score with its effect and p, what it assumes, and what follows."""
 
 from collections.abc import Mapping
-from typing import Any
 
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.corpus_test import DIFFERENCE
@@ -72,7 +71,7 @@ SIZE_OF_STUDENT = (
 def corpus_test(artifact: Artifact, results: Results) -> Table:
     """Lay out a block a panel, a row a score, with what its test takes for granted."""
     blocks: list[Block] = []
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     readings = []
     for panel in artifact.panels:
         rows = _rows(artifact, results, panel)
@@ -94,13 +93,13 @@ def corpus_test(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, long_frame(records), " ".join(readings))
 
 
-def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, dict[str, Any]]:
+def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, Record]:
     """Return by score, the fixed one first: documents, suspected, held_out, value, low, high, p, smallest_effect, size.
 
     Further `size_low`, `size_high`, unequal (1: documents have different numbers of texts) and needed (documents of
     each class, if there are fewer and so no p); of CoDeC the texts of each class, the share of each and the shots.
     """
-    scores: dict[str, dict[str, Any]] = {}
+    scores: dict[str, Record] = {}
     for row in records_of(results.tests_of(artifact, panel, "corpus", hint=NOT_TESTED)):
         missing = {"method": row["method"], "p": None, "smallest_effect": None}
         score = scores.setdefault(str(row["method"]), missing)

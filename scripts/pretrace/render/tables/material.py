@@ -1,7 +1,6 @@
 """A study's material and cost: benchmarks, forward passes, seconds a document."""
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 import pandas as pd
 
@@ -14,7 +13,7 @@ from pretrace.render.results import Results
 from pretrace.render.rows import in_print, long_frame, records_of
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
-from pretrace.views.readings import PAST_CONTEXT
+from pretrace.views.readings import PAST_CONTEXT, Reading
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -44,7 +43,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
 
 
-def _cells(record: Mapping[str, Any], unlabelled: bool) -> Iterable[tuple[str, Cell]]:
+def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
     yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
@@ -81,7 +80,7 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
     frames = []
     for (model, benchmark), manifest in read.items():
         passes = passes_of(manifest)
-        passes.insert(2, "read", [_read(entry, artifact) for entry in manifest["views"]])
+        passes.insert(2, "read", [_read(Reading.from_json(row), artifact) for row in manifest["views"]])
         passes.insert(0, "benchmark", benchmark)
         passes.insert(0, "model", model)
         frames.append(passes)
@@ -96,14 +95,14 @@ def pass_costs(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _read(entry: Mapping[str, Any], artifact: Artifact) -> str:
+def _read(reading: Reading, artifact: Artifact) -> str:
     """Describe the model's input: `the text`, `lower case of the text`, `the text after shots of non-members`."""
-    text = "the text" if entry["view"] == "original" else f"the text under {artifact.called(entry['view'])}"
-    if cut := entry["windows"]:
-        text = f"{text} past the context" if cut == PAST_CONTEXT else f"windows of {text}"
-    if entry["altered"]:
-        text = f"{artifact.called(entry['altered'])} of {text}"
-    return f"{text} after {SHOTS[entry['prefix'].split(';')[0]]}" if entry["prefix"] else text
+    text = "the text" if reading.view == "original" else f"the text under {artifact.called(reading.view)}"
+    if reading.windows:
+        text = f"{text} past the context" if reading.windows == PAST_CONTEXT else f"windows of {text}"
+    if reading.altered:
+        text = f"{artifact.called(reading.altered)} of {text}"
+    return f"{text} after {SHOTS[reading.shots.prefix.kind]}" if reading.shots else text
 
 
 def _cost_cells(row: Record) -> Iterable[tuple[str, Cell]]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -188,7 +187,7 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
+def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
     rows = results.rows(artifact, panel, what="tests")
     rows = rows[(rows["selection"] == "held_out") & (rows["test"] == "bootstrap")]
     if artifact.methods:

@@ -1,6 +1,6 @@
 """Tables of answers to questions, over documents: DE-COP tables 1, 3, 4, 11 and 12."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pandas as pd
@@ -53,7 +53,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, blocks, notes, frame)
 
 
-def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[dict[str, Any]]:
+def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
     """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
     rows = pd.concat([results.rows(artifact.replaced(metric=metric), panel) for metric in ACCURACIES])
     rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
@@ -94,7 +94,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     metrics = [*artifact.options.metrics, P_VALUE]
-    records: list[dict[str, Any]] = []
+    records: list[Record] = []
     for place, panel in enumerate(panels):
         records += _tested(artifact, results, panel, place, metrics[:-1])
     order = artifact.ordered(row["method"] for row in records)
@@ -114,7 +114,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
 
 def _tested(
     artifact: Artifact, results: Results, panel: Panel, place: int, metrics: Sequence[str]
-) -> Iterable[dict[str, Any]]:
+) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
         for row in results.selected(artifact.replaced(metric=metric), panel, "default").values():
@@ -177,7 +177,7 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
     return pd.DataFrame(records)
 
 
-def _calibration_cells(record: Mapping[str, Any]) -> Iterable[tuple[tuple[str, str], Cell]]:
+def _calibration_cells(record: Record) -> Iterable[tuple[tuple[str, str], Cell]]:
     plain = record["calibration"] == "none"
     for letter, mean in zip(LETTERS, MEANS, strict=True):
         yield ("mean probability", letter), Cell(record[mean])

@@ -202,7 +202,6 @@ class Table:
     boxes: tuple[Box, ...] = ()
 
     def noted(self, notes: Sequence[str]) -> "Table":
-        """Return the table with further notes."""
         return replace(self, notes=(*self.notes, *notes))
 
     def write(self, files: Mapping[str, Path]) -> None:
