@@ -90,7 +90,10 @@ MISTAKES = {
         ),
         ('{"input": "a", "text": "b", "label": 1}', r"t\.jsonl:1: one column must be 'input' or 'text'"),
         (GOOD + '{"input": " \\n", "label": 1}', r"t\.jsonl:2: input is empty; fill it, or drop the row"),
-        ('{"text": null, "label": 1}', r"t\.jsonl:1: text is empty; fill it, or drop the row"),
+        (
+            '{"text": null, "label": 1}',
+            r"t\.jsonl:1: text is empty; it must be a text with at least one word",
+        ),
         ('{"Text": "a", "label": 1}', r"t\.jsonl:1: the column 'Text' would be ignored; name it 'text'"),
         ('{"text": "a", " label": 1}', r"t\.jsonl:1: the column ' label' would be ignored; name it 'label'"),
         (GOOD + '{"text": "a", "documents": 1}', r"t\.jsonl:2: the column 'documents' .* name it 'document'"),
@@ -126,7 +129,7 @@ MISTAKES = {
     ],
     "t.csv": [
         ('text,label\n"two\nlines",1\nb,x\n', r"t\.csv:4: label is 'x'; .*in CSV: empty"),
-        ("text,label\na,1\n,0\n", r"t\.csv:3: text is empty; fill it"),
+        ("text,label\na,1\n,0\n", r"t\.csv:3: text is empty; it must be a text"),
         ("text,label\ra,1\r", r"t\.csv:1: a line ends in a carriage return alone; save it with line ends"),
         (
             "text,label\n".encode("utf-16"),

@@ -74,7 +74,7 @@ def broken(column: str, value: object, row: int = 3) -> list[dict]:
         (broken("p_b", 1.5), r"a\.csv:5: p_b is '1\.5'; it must be a probability"),
         (broken("p_c", ""), r"a\.csv:5: p_c is None; it must be a probability"),
         (broken("passage", "one"), r"a\.csv:5: passage is 'one'; it must be a whole number"),
-        (broken("document", ""), r"a\.csv:5: document is empty; fill it"),
+        (broken("document", ""), r"a\.csv:5: document is empty; it must be the name"),
         (broken("permutation", 0), r"a\.csv:5: this question was answered before, at .*a\.csv:2"),
         (broken("label", 0), r"a\.csv:5: label of document 'd00' is 0, and was 1 at .*a\.csv:2"),
         ([{"document": "d"}], r"a\.csv:2: there is no column 'label'; found: document"),

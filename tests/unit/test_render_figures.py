@@ -262,7 +262,7 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     cells = {
         "texts and model": "speeches, 64 words, tiny-135m",
         "AUC": f"{best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]",
-        "without the model": f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}]",
+        "bag of words": f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}]",
         "rank among placebos": f"{best['rank']:.0f} of 5, mean {best['placebo_mean']:.2f}",
     }
     assert all(line[head.index(name) :].startswith(cell) for name, cell in cells.items())

@@ -185,7 +185,7 @@ def test_names_of_the_page_are_explained_and_others_are_not():
     training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3, "window": 64}
     training |= {"learning_rate": 0.1, "seed": 0}
     small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
-    null = small | {"training": training | {"members": False, "epochs": 1}}
+    null = small | {"title": "Null", "training": training | {"members": False, "epochs": 1}}
     further = training | {"from": "wheel", "epochs": 2}
     wheel = GgufModel(source="gguf_wheel", download="some", member="folder/Some.Q4_1.gguf")
     models = {
@@ -216,13 +216,16 @@ def test_names_of_the_page_are_explained_and_others_are_not():
         "Models", "Benchmarks", "Reference corpora", "Evaluation sets",
     ]  # fmt: skip
     said = {name: words for _, entries in names for name, words in entries}
-    assert said[made_up.MODEL] == (
-        "Tiny; 135,000 parameters; trained here on the members of speeches, read 3 times"
+    assert said["Tiny"] == (
+        f"{made_up.MODEL} in CSV files; 135,000 parameters; trained here on the members of "
+        "Speeches, new against old, read 3 times"
     )
-    assert said["null"].endswith("trained here on old_speeches, neither class of speeches, read once")
-    assert said["further"].endswith("wheel, trained further here on the members of speeches, read 2 times")
+    assert said["Null"].endswith("on Old speeches, neither class of Speeches, new against old, read once")
+    assert said["further"].endswith(
+        "wheel, trained further here on the members of Speeches, new against old, read 2 times"
+    )
     assert said["wheel"].endswith("dequantised from the GGUF file Some.Q4_1.gguf")
-    assert said[made_up.OTHER] == "Speeches, one old against others"
+    assert said["Speeches, one old against others"] == f"{made_up.OTHER} in CSV files"
     assert set(said) >= {"all", "balanced"}
     assert not {"without_prefixes", "other"} & set(said)
 

@@ -67,7 +67,7 @@ def test_a_run_ends_with_what_was_found_and_a_second_one_has_nothing_to_do(finis
 
 def test_the_first_results_are_announced(finished):
     shown = (finished.path / "first_run.log").read_text(encoding="utf-8")
-    paths = re.findall(r"pretrace: at first, (results/\S+)", shown)
+    paths = re.findall(r"pretrace: made first: (results/\S+)", shown)
     assert [Path(path).name for path in paths] == ["results_auc.md", "headline.svg"]
     assert all((finished.path / path).is_file() for path in paths)
 

@@ -253,9 +253,8 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     if column not in row:
         columns = ", ".join(map(str, row)) or "none"
         raise InputError(f"{where}: there is no column '{column}'; found: {columns}. Give {must_be}.")
-    if row[column] is None and not said:
-        said = "is empty; fill it, or drop the row"
-    raise InputError(f"{where}: {column} {said or f'is {row[column]!r:.60}; it must be {must_be}'}.")
+    value = "empty" if row[column] is None else f"{row[column]!r:.60}"
+    raise InputError(f"{where}: {column} {said or f'is {value}; it must be {must_be}'}.")
 
 
 _ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"

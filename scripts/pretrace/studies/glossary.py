@@ -1,6 +1,6 @@
 """Descriptions of the names on a page: models, benchmarks, reference corpora, evaluation sets. No pandas here."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import PurePosixPath
 
 from pretrace.models.entries import (
@@ -14,7 +14,7 @@ from pretrace.models.entries import (
 )
 from pretrace.render.names import EVALUATION_SET_LABELS
 from pretrace.studies.artifacts import Artifact, slugs_shown
-from pretrace.studies.registries import Benchmarks, Corpora, Entry, Models
+from pretrace.studies.registries import Benchmarks, Corpora, E, Entry, Models, Registry
 
 Glossary = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 """Names with what they stand for, under headings."""
@@ -23,38 +23,47 @@ Glossary = Sequence[tuple[str, Sequence[tuple[str, str]]]]
 def glossary(
     artifacts: Collection[Artifact], models: Models, benchmarks: Benchmarks, corpora: Corpora
 ) -> Glossary:
-    """Return the names that the artifacts' panels show, in the order of the registries, under headings with names."""
+    """Return the names that the artifacts' panels show, in the order of the registries, under headings with names.
+
+    A name is the title, which tables and figures show; what it stands for begins with the slug, which CSV files hold.
+    """
     shown: set[str] = set()
     for artifact in artifacts:
         shown |= slugs_shown(artifact)
+    titles = models.titles | benchmarks.titles | corpora.titles
     sets = {"all", *(artifact.evaluation_set for artifact in artifacts)}
     parts: Glossary = [
-        ("Models", [(name, _model(entry)) for name, entry in models.entries.items() if name in shown]),
-        (
-            "Benchmarks",
-            [(name, _title(entry)) for name, entry in benchmarks.entries.items() if name in shown],
-        ),
-        (
-            "Reference corpora",
-            [(name, _title(entry)) for name, entry in corpora.entries.items() if name in shown],
-        ),
+        ("Models", _named(models, shown, lambda entry: _model(entry, titles))),
+        ("Benchmarks", _named(benchmarks, shown, _texts)),
+        ("Reference corpora", _named(corpora, shown, _texts)),
         ("Evaluation sets", [(name, words) for name, words in EVALUATION_SET_LABELS.items() if name in sets]),
     ]
     return [(heading, names) for heading, names in parts if names]
 
 
-def _title(entry: Entry) -> str:
-    source = "a file of your own" if entry.source == "local" else f"source {entry.source}"
-    return source if entry.title is None else entry.title
+def _named(
+    registry: Registry[E], shown: Collection[str], described: Callable[[E], str]
+) -> Sequence[tuple[str, str]]:
+    """Return the entries that are shown: title, and slug with description; an entry without a title has its slug as name."""
+    names = []
+    for slug, entry in registry.entries.items():
+        if slug in shown:
+            parts = [described(entry)] if entry.title is None else [f"{slug} in CSV files", described(entry)]
+            names.append((entry.title or slug, "; ".join(filter(None, parts))))
+    return names
 
 
-def _model(entry: ModelEntry) -> str:
-    """Return title, size, and where the weights are from."""
-    size = "" if entry.parameters is None else f"{entry.parameters:,.0f} parameters"
-    return "; ".join(filter(None, [entry.title, size, _origin(entry)]))
+def _texts(entry: Entry) -> str:
+    return "a file of your own" if entry.source == "local" else ""
 
 
-def _origin(entry: ModelEntry) -> str:
+def _model(entry: ModelEntry, titles: Mapping[str, str]) -> str:
+    """Return size, and where the weights are from."""
+    size = "" if entry.parameters is None else f"{entry.parameters:,.0f} parameters; "
+    return size + _origin(entry, titles)
+
+
+def _origin(entry: ModelEntry, titles: Mapping[str, str]) -> str:
     match entry:
         case HubModel():
             bits = f", in {entry.quantise} bits" if entry.quantise else ""
@@ -62,7 +71,7 @@ def _origin(entry: ModelEntry) -> str:
         case GgufModel():
             return f"dequantised from the GGUF file {PurePosixPath(entry.member).name}"
         case TrainedModel():
-            return _training(entry.training)
+            return _training(entry.training, titles)
         case ApiModel():
             return f"{entry.api.model} behind an API"
         case AnswersModel():
@@ -71,10 +80,17 @@ def _origin(entry: ModelEntry) -> str:
             return "a local checkpoint"
 
 
-def _training(training: Training) -> str:
-    text = f"the members of {training.benchmark}"
+def _training(training: Training, titles: Mapping[str, str]) -> str:
+    benchmark, corpus = (
+        titles.get(slug or "", slug) for slug in (training.benchmark, training.tokenizer_corpus)
+    )
+    text = f"the members of {benchmark}"
     if not training.members:
-        text = f"{training.tokenizer_corpus}, neither class of {training.benchmark}"
-    how = f"{training.start}, trained further here" if training.start else "trained here"
+        text = f"{corpus}, neither class of {benchmark}"
+    how = (
+        f"{titles.get(training.start, training.start)}, trained further here"
+        if training.start
+        else "trained here"
+    )
     times = training.epochs
     return f"{how} on {text}, read {'once' if times == 1 else f'{times} times'}"

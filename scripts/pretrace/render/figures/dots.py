@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -256,23 +257,31 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     )
 
 
-LINES = 7  # of the headline's data on a terminal
+LINES = 7  # panels of the headline on a terminal
+NAME_WIDTH = 34  # columns for a panel's name there
 
 
 def headline_lines(frame: pd.DataFrame) -> list[str]:
-    """Return `headline`'s data as a table for a terminal: a line a panel with its best method and the controls."""
+    """Return `headline`'s data as a table for a terminal: a row a panel with its best method and the controls.
+
+    Long names of panels go on below themselves, so that a row fits in 100 columns.
+    """
     blind = {(row["model"], row["label"]): row for row in records_of(frame[frame["method"] == BLIND])}
     best = records_of(frame[frame["best"]])
     shown = [_cells(row, blind.get((row["model"], row["label"]))) for row in best[:LINES]]
     if not shown:
         return []
     metrics = joined(sorted({metric_label(row["metric"]) for row in best}))
-    heads = ["texts and model", "best method", metrics, "without the model", "rank among placebos"]
+    heads = ["texts and model", "best method", metrics, "bag of words", "rank among placebos"]
     columns = [
         [head, *cells] for head, *cells in zip(heads, *shown, strict=True) if any(cells)
     ]  # a column that no panel fills is left out
-    widths = [max(map(len, column)) for column in columns]
-    lines = ["  ".join(map(str.ljust, row, widths)).rstrip() for row in zip(*columns, strict=True)]
+    names = [wrap(name, NAME_WIDTH) for name in columns[0]]
+    widths = [max(len(line) for name in names for line in name)]
+    widths += [max(map(len, column)) for column in columns[1:]]
+    lines = []
+    for (first, *further), *cells in zip(names, *columns[1:], strict=True):
+        lines += ["  ".join(map(str.ljust, [first, *cells], widths)).rstrip(), *further]
     return lines + ([f"and {len(best) - LINES} more, in the report"] if len(best) > LINES else [])
 
 

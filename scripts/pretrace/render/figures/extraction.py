@@ -85,13 +85,18 @@ def lines(frame: pd.DataFrame) -> list[str]:
     best = shares.sort_values("share", ascending=False, kind="stable").iloc[0]
     unread = shares[(shares["label"] == 0) & (shares["model"] == best["model"])]
     beside = "".join(
-        f", and {100 * row['share']:.0f} % of the {row['document']}, which it cannot have read"
+        f", and {100 * row['share']:.0f} % of {_with_article(row['document'])}, which it cannot have read"
         for row in records_of(unread.head(1))
     )
     return [
-        f"{best['model']} gives back {100 * best['share']:.0f} % of the {best['document']} word for word{beside} "
-        "(each token is in a passage that it writes in more than 1 of 1,000 tries)."
+        f"{best['model']} gives back {100 * best['share']:.0f} % of {_with_article(best['document'])} word for word"
+        f"{beside} (each token is in a passage that it writes in more than 1 of 1,000 tries)."
     ]
+
+
+def _with_article(document: str) -> str:
+    """Return `the MIT licence`, but an identifier such as `1932-Hoover-1` as it is."""
+    return f"the {document}" if " " in document else document
 
 
 def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:

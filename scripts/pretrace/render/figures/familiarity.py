@@ -23,7 +23,7 @@ from pretrace.render.figures.drawing import (
     letter,
     sheet,
 )
-from pretrace.render.names import CLASSES, joined, marked_label, method_label
+from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
@@ -126,11 +126,13 @@ def _aucs(frame: pd.DataFrame) -> str:
         f"{method_label(row['method'])} {with_interval((row['value'], row['low'], row['high']), 2)}"
         for row in [ranking, *blind]
     )
-    above = [method_label(row["method"]) for row in blind if row["value"] >= ranking["value"]]
+    reaching = [row["method"] for row in blind if row["value"] >= ranking["value"]]
+    above = [method_label(method) + " (a bag of words)" * (method == BLIND) for method in reaching]
     if not above:
         return f"AUC: {told}. No control, which sees no model, reaches as much."
     return (
-        f"AUC: {told}. {joined(above)} sees no model and reaches as much: the wording alone tells the two classes "
+        f"AUC: {told}. {joined(above)} {'sees' if len(above) == 1 else 'see'} no model and "
+        f"{'reaches' if len(above) == 1 else 'reach'} as much: the wording alone tells the two classes "
         "apart, so the AUC does not show what the model has read."
     )
 

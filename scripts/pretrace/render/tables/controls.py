@@ -81,7 +81,8 @@ def _reading(panel: Panel, frame: pd.DataFrame) -> str:
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     for blind in records_of(frame[frame["method"] == BLIND]):
         winners = [method_label(method) for method in tested.loc[tested["beats_blind"], "method"]]
-        verdict = joined(winners) if winners else f"none of {len(tested)} that were tested"
+        nobody = f"none of the {len(tested)} tested" if len(tested) else "none could be tested"
+        verdict = joined(winners) if winners else nobody
         value = with_interval(estimate(blind))
         sentences.append(f"The blind classifier reaches {value} there; methods that beat it: {verdict}.")
     return " ".join(sentences)
