@@ -44,7 +44,7 @@ def glossary(
 def _named(
     registry: Registry[E], shown: Collection[str], described: Callable[[E], str]
 ) -> Sequence[tuple[str, str]]:
-    """Return the entries that are shown: title, and slug with description; an entry without a title has its slug as name."""
+    """Return title, and slug with description, of the entries that are shown; without a title the slug is the name."""
     names = []
     for slug, entry in registry.entries.items():
         if slug in shown:
