@@ -76,7 +76,8 @@ AUDIT_ERRORS = {
     "no known text": (
         SUSPECTS,
         r"t\.jsonl: the audit has no known non-members: it has 0 texts with label 1, 0 with label 0 and 12 with label "
-        r"null\. Add texts of the same kind .* label 0 or in a second file \(known=FILE\), or .* calibrate_on",
+        r"null \(is the column label missing\?\)\. Add texts of the same kind .* label 0 or in a second file "
+        r"\(known=FILE\), or .* calibrate_on",
     ),
     "the same text twice, folded": (
         [{**KNOWN[3], "label": None, "text": KNOWN[3]["text"].replace(" ", " \n")}, *SUSPECTS, *KNOWN],
@@ -160,8 +161,20 @@ AUDIT_REMARKS = {
         r"t\.jsonl: no text of the suspects \(label null\) names a document",
     ),
     "few known texts": (
-        SUSPECTS + texts(0, 12, 1),
-        r"only 12 known non-members .*: no text can have a p below 1/13 = 0\.077\. Have at least 200\.",
+        texts(None, 3, 1) + texts(0, 12, 1),
+        r"only 12 known non-members .*: no text can have a p below 1/13 = 0\.077\. Have more\.",
+    ),
+    "known documents of one passage": (
+        SUSPECTS + texts(0, 30, 1),
+        r"each of the 30 documents of the known non-members .* has one passage\. If several are of one work, give them",
+    ),
+    "known documents of few passages": (
+        texts(None, 3, 12) + texts(0, 10, 4),
+        r"a document of the suspects .* has 12 passages, one of the known .* 4 \(medians\)\. Give more passages of the",
+    ),
+    "longer words": (
+        [{**row, "text": row["text"].replace(" ", "s ")} for row in SUSPECTS] + KNOWN,
+        r"the suspects .* have \d+ characters on average, the known non-members .* \d+\. The check of sizes will",
     ),
     "one known document": (
         SUSPECTS + texts(0, 1, 30),
@@ -169,7 +182,7 @@ AUDIT_REMARKS = {
     ),
     "few known documents": (
         SUSPECTS + texts(0, 2, 30),
-        r"the known non-members .* come from 2 documents \(column document\)\. .*Have at least 10, better 20",
+        r"the known non-members .* come from 2 documents \(column document\), so .* no p-value\. Have at least 10",
     ),
 }
 

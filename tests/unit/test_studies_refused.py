@@ -302,7 +302,7 @@ def test_what_is_near_to_a_mistake_and_right_is_planned(folder, given):
 @pytest.mark.parametrize(("given", "told"), REFUSED, ids=[f"{told[:60]}" for _, told in REFUSED])
 def test_a_mistake_is_named_with_its_place_and_remedy_on_one_screen(folder, given, told):
     with pytest.raises(InputError) as error:
-        check_user_files(Plan(load_written(folder, given)))
+        check_user_files(Plan(load_written(folder, given)), CONFIG)
     said = str(error.value)
     assert re.search(".*".join(map(re.escape, told.split(" ... "))), said, re.DOTALL), said
     assert len(said) < 3000
@@ -337,7 +337,7 @@ def test_a_mistake_in_a_file_of_a_study_is_named_with_its_line(folder, given, to
     (folder / "texts.jsonl").write_text(f"{json.dumps(ASKED)}\n", encoding="utf-8")
     (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     with pytest.raises(InputError, match=".*".join(map(re.escape, told.split(" ... ")))):
-        check_user_files(Plan(load_written(folder, written)))
+        check_user_files(Plan(load_written(folder, written)), CONFIG)
 
 
 @pytest.mark.parametrize(

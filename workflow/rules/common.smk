@@ -23,7 +23,7 @@ gc.disable()
 try:
     STUDY = load_study(config, config_folder())
     PLAN = Plan(STUDY)
-    for remark in check_user_files(PLAN):
+    for remark in check_user_files(PLAN, config):
         print(f"pretrace: {remark}", file=sys.stderr)
 except InputError as error:
     sys.exit(f"error: {error}")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import comb, prod
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 
 from pretrace.benchmarks.loaders.local import located
 from pretrace.benchmarks.ngrams import ngrams, ngrams_of_all, overlap
@@ -27,6 +27,10 @@ MOSTLY_OVERLAPPING = (
 MEDIANS_APART = 1.1  # ratio of the classes' median lengths from which on length alone may separate the scores
 RANGES_APART = 1.25  # ratio of the shortest text of one class to the longest of the other: not comparable
 SPREAD = 1.5  # ratio of the longest to the shortest text from which on the texts do not have one length
+CHARACTERS_APART = (
+    1.1  # ratio of the classes' mean characters from which on an audit's check of sizes may fail
+)
+PASSAGES_APART = 2  # ratio of the classes' median passages of a document from which on fewer are better
 FEWEST_TEXTS = 20  # with fewer known non-members, a text has p <= 0.05 only if it scores above all of them
 FEWEST_DOCUMENTS = 10  # with fewer known documents an audit has no p (evaluation.document_test)
 FEWEST_OF_CORPUS = 20  # documents of each class that docs/corpus.md asks for
@@ -111,8 +115,9 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
         *_repeats(suspects),
         *_repeats(nonmembers),
         *_without_counterpart(suspects, nonmembers),
-        *_lengths(suspects, nonmembers),
+        *(_lengths(suspects, nonmembers) or _characters(suspects, nonmembers)),
         *_without_documents(suspects, nonmembers),
+        *_uneven_documents(suspects, nonmembers),
         *_too_few(suspects, nonmembers),
     ]
 
@@ -151,9 +156,10 @@ def _side(name: str, file: Path, rows: Iterable[Located], label: int | None, lan
 
 def _labels(rows: Iterable[Located]) -> str:
     counts = Counter(text.label for _, text in rows)
-    return (
+    told = (
         f"it has {counts[1]} texts with label 1, {counts[0]} with label 0 and {counts[None]} with label null"
     )
+    return told if counts[0] or counts[1] else f"{told} (is the column label missing?)"
 
 
 def _folded(text: Text) -> str:
@@ -267,6 +273,18 @@ def _lengths(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     return remarks
 
 
+def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on texts of as many words with longer words: other kinds of text, which a check of the audit finds."""
+    means = [fmean(len(text.text) for text in side.texts) for side in (suspects, known)]
+    if max(means) < min(means) * CHARACTERS_APART:
+        return []
+    return [
+        f"{suspects.file}: the {suspects.name} have {means[0]:.0f} characters on average, the {known.name} "
+        f"{means[1]:.0f}. The check of sizes will probably say that the comparison is invalid. Take known texts of the "
+        "same kind: genre, author, time."
+    ]
+
+
 def _spread(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
     return [
@@ -303,6 +321,28 @@ def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
+def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on suspect documents with more passages than known ones have, and on known documents of one passage."""
+    own, given = (
+        Counter(text.document for text in side.texts if text.document) for side in (suspects, known)
+    )
+    if not own or not given:
+        return []
+    if max(given.values()) == 1 < max(own.values()):
+        return [
+            f"{known.file}: each of the {len(given)} documents of the {known.name} has one passage. If several are of "
+            "one work, give them the same document: passages of a work are not independent."
+        ]
+    passages = median(own.values()), median(given.values())
+    if passages[0] < passages[1] * PASSAGES_APART:
+        return []
+    return [
+        f"{suspects.file}: a document of the {suspects.name} has {passages[0]:g} passages, one of the {known.name} "
+        f"{passages[1]:g} (medians). Give more passages of the known documents: how much these differ is what p-values "
+        "rest on."
+    ]
+
+
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on too few known texts or documents."""
     texts, documents = len(known.rows), len(known.documents)
@@ -310,13 +350,12 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if texts < FEWEST_TEXTS:
         remarks.append(
             f"{known.file}: only {texts} {known.name}: no text can have a p below 1/{texts + 1} = "
-            f"{1 / (texts + 1):.2g}. Have at least 200."
+            f"{1 / (texts + 1):.2g}. Have more."
         )
     if documents < FEWEST_DOCUMENTS and (suspects.documents or known.documents):
         remarks.append(
             f"{known.file}: the {known.name} come from {documents} document{'s' * (documents != 1)} (column "
-            f"document). How much documents "
-            f"differ is then hardly known. Have at least {FEWEST_DOCUMENTS}, better 20."
+            f"document), so the audit will have no p-value. Have at least {FEWEST_DOCUMENTS}, better 20."
         )
     return remarks
 

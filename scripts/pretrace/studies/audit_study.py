@@ -49,9 +49,14 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
     for key, file in files.items():
         if not Path(file).is_file():
             where = f"config: {'texts' if key == 'path' else key}: {shortened(file)}"
-            problem = "is a folder" if Path(file).is_dir() else "does not exist"
-            problem += "" if Path(file).is_absolute() else f" in {Path.cwd()}"
-            raise InputError(f"{where} {problem}; give a file of texts: {FORMATS}.")
+            if Path(file).is_dir():
+                label = "0" if key == "known" else "none"
+                raise InputError(
+                    f"{where} is a folder; make one file of its documents: python scripts/cut_passages.py --words 64 "
+                    f"--label {label} {shortened(file)}/*.txt > {'known' if key == 'known' else 'texts'}.jsonl"
+                )
+            place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
+            raise InputError(f"{where} does not exist{place}; give a file of texts: {FORMATS}.")
     slug, models = _model(config.model, folder)
     name = "-".join([NAME, _slug(Path(config.texts).name.split(".")[0]), _slug(slug_of(config.model))])
     runs = [{"model": slug, **run} for run in given["runs"]]

@@ -23,11 +23,11 @@ CHECKED = "PRETRACE_CHECKED"
 """The environment variable with the path of the study whose files are checked. The processes of its jobs inherit it."""
 
 
-def check_user_files(plan: Plan) -> list[str]:
+def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
 
     Returns:
-        The remarks about audits and corpus tests.
+        What the audit of the command line will compare, and the remarks about audits and corpus tests.
 
     Raises:
         InputError: the first thing that is wrong, with file, line and remedy.
@@ -47,7 +47,8 @@ def check_user_files(plan: Plan) -> list[str]:
             else:
                 check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
     os.environ[CHECKED] = str(study.path)
-    return [*_remarks(plan)]
+    told = [] if study.settings.texts is None else description(study, config)
+    return [*told, *_remarks(plan)]
 
 
 def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
@@ -96,6 +97,9 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     ]
 
 
+NAMED = 6
+"""Documents of each class that are named before an audit, so that swapped labels are noticed."""
+
 CPU_FLOPS = 3e11
 """Operations a second of a forward pass on two cores: SmolLM2-135M in bfloat16, AMD EPYC, 1,100 tokens a second."""
 
@@ -103,16 +107,14 @@ ROUGH = 2.0
 """A pass takes up to this number of times the time of its operations alone; starts of jobs add a minute."""
 
 
-def announcement(study: Study, config: Mapping[str, Any]) -> str:
-    """Return the first line of a run: what an audit does, or the study, and its measured time if known."""
-    if study.settings.texts is not None:
-        return description(study, config)
+def announcement(study: Study) -> str:
+    """Return the first line of a run: the study, and its measured time if known."""
     about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
     return f"pretrace: {study.title}; {about}results in results/{study.name}/"
 
 
-def description(study: Study, config: Mapping[str, Any]) -> str:
-    """Return what an audit will do, on which device and for about how long, before its first job."""
+def description(study: Study, config: Mapping[str, Any]) -> list[str]:
+    """Return what an audit will compare, on which device and for about how long, as two sentences."""
     texts = texts_of(*files_of(study.benchmarks.entries[TEXTS]))
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
@@ -121,10 +123,20 @@ def description(study: Study, config: Mapping[str, Any]) -> str:
     tokens = sum(len(text.text.split()) for text in texts) * TOKENS_A_WORD["en"]
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
-    return (
-        f"pretrace: was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
+    named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
+    return [
+        f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
         f"given as unread: about {tokens:,.0f} tokens on the {'GPU' if gpu else 'CPU'}, {time}. "
-        f"The answer will be in results/{study.name}/report.html"
+        f"The answer will be in results/{study.name}/report.html",
+        *[named] * any(text.document for text in texts),
+    ]
+
+
+def _named(texts: Sequence[Text]) -> str:
+    """Return the names of the first documents."""
+    names = list(dict.fromkeys(text.document for text in texts if text.document))
+    return (
+        ", ".join([*map(shortened, names[:NAMED]), *["..."] * (len(names) > NAMED)]) or "no document is named"
     )
 
 

@@ -58,7 +58,7 @@ _NOTES = (
     f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
     "comes from. Do not choose the best of them afterwards.",
-    f"A check by wording, size or classifier fails (yes) if its p is at most {LEVEL:g}, divided by how many of the "
+    f"A check by wording, size or classifier fails if its p is at most {LEVEL:g}, divided by how many of the "
     f"three were made, and the difference is at least {MATERIAL:g} standard deviations. The last check fails if the "
     f"lower end of the share's 95 % interval is above {LEVEL:g}.",
     "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
@@ -212,7 +212,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if design.get("known_documents", 0) < LEAST_DOCUMENTS:
         yield "Known documents that a p-value needs", f"{LEAST_DOCUMENTS}"
         return
-    yield "p of the whole audit", p_text(design["verdict_p"])
+    invalid = " (not valid: a check failed)" if failed_controls(frame) else ""
+    yield "p of the whole audit", p_text(design["verdict_p"]) + invalid
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield "How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}"
     typical = f"a document of {design['typical_texts']:.0f} passages"
@@ -295,7 +296,7 @@ def evidence_cell(row: Record, *, failed: bool) -> Cell:
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
     """Yield what differs without a model, and the known documents as if each were audited."""
     for row in records_of(frame[frame["unit"] == "control"]):
-        words = "yes" if row["flagged"] else "no"
+        words = "yes, so the check fails" if row["flagged"] else "no"
         words = "not tested: too few" if pd.isna(row["p"]) else f"{words} (p = {p_text(row['p'])})"
         yield CONTROL_LABELS[row["method"]], [("", Cell(words=words, bold=bool(row["flagged"])))], True
     label = f"Known documents with p at most {LEVEL:g}, each compared with the others (1 in 20 expected)"
