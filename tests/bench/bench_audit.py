@@ -25,6 +25,7 @@ from pretrace.evaluation.significance import LEVEL, empirical_p
 from pretrace.evaluation.verdict import verdict
 
 TEXTS, SHIFT = 200, 0.8
+FEW = 4  # texts of each known document, where the suspect has many more
 ICCS = (0.0, 0.1, 0.3, 0.7)
 OWN = (1, 4, 20)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
@@ -63,19 +64,20 @@ def rank(known: np.ndarray, code: np.ndarray, suspect: np.ndarray) -> float:
 TESTS = {"Cauchy (before)": cauchy, "rank of means": rank, "this test": this_test}
 
 
-def sizes_of(count: int, unequal: bool) -> np.ndarray:
-    each = max(1, TEXTS // count)
+def sizes_of(count: int, unequal: bool, texts: int = TEXTS) -> np.ndarray:
+    each = max(1, texts // count)
     if not unequal:
         return np.full(count, each)
     return np.random.default_rng(5).integers(1, 2 * each + 1, count)
 
 
 def shares(
-    count: int, own: int, icc: float, draw: Draw, unequal: bool, times: int, shift: float, tests: list[str]
-) -> list[float]:
-    """Return the share of `times` suspect documents with p <= `LEVEL`, of each test."""
+    count: int, own: int, icc: float, draw: Draw, unequal: bool, times: int, shift: float, tests: list[str],
+    texts: int = TEXTS,
+) -> list[float]:  # fmt: skip
+    """Return the share of `times` suspect documents with p <= `LEVEL`, of each test, against `texts` known texts."""
     rng = np.random.default_rng([count, own, round(100 * icc), unequal, round(10 * shift)])
-    sizes, rejected = sizes_of(count, unequal), np.zeros(len(tests))
+    sizes, rejected = sizes_of(count, unequal, texts), np.zeros(len(tests))
     for _ in range(times):
         known, code = documents(rng, sizes, icc, draw)
         suspect = documents(rng, np.array([own]), icc, draw)[0] + shift
@@ -159,6 +161,16 @@ def main() -> None:
         [f"{count}", f"{own}", *(percent(shares(count, own, icc, FAMILIES["normal"], False, times, SHIFT, [*TESTS]))
                                  for icc in ICCS)]
         for count in counts for own in OWN
+    ))  # fmt: skip
+    print(
+        f"Known documents of {FEW} texts, normal scores: false alarms / power for a shift of {SHIFT:g}, in percent\n"
+    )
+    table(head, (
+        [f"{count}", f"{own}", *(percent([
+            shares(count, own, icc, FAMILIES["normal"], False, times, shift, ["this test"], FEW * count)[0]
+            for shift in (0, SHIFT)
+        ]) for icc in ICCS)]
+        for count in counts[:3] for own in (4, 20, 60)
     ))  # fmt: skip
     if given.results:
         print("Whole audits of five addresses, on the embedded study's scores\n")
