@@ -49,7 +49,7 @@ def folder(tmp_path) -> Path:
     for name in ("one", "two", "three"):
         (tmp_path / "books" / f"{name}.txt").write_text(numbered(200, name), encoding="utf-8")
     (tmp_path / "books" / "short.txt").write_text("a few words", encoding="utf-8")
-    drafts = [{"text": numbered(200, f"draft{n}-"), "id": n} for n in range(6)]
+    drafts = [{"text": numbered(200, f"dr{n}-"), "id": n} for n in range(6)]
     (tmp_path / "drafts.jsonl").write_bytes(made.jsonl(drafts))
     return tmp_path
 
