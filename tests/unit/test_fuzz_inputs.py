@@ -153,7 +153,8 @@ def texts_in(path: Path) -> int:
     if path.suffix == ".gz":
         content = gzip.decompress(content)
     if path.suffix == ".csv":
-        return sum(bool(row) for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))) - 1
+        # a row of empty cells, as spreadsheets leave them at the end, is no text
+        return sum(any(row) for row in csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""))) - 1
     return sum(bool(line.strip()) for line in content.decode("utf-8-sig").split("\n"))
 
 

@@ -240,8 +240,8 @@ SECRET = Field(json_schema_extra={"writeOnly": True})
 """A value that may hold a secret by mistake: no complaint repeats it."""
 
 
-MOST = 20
-"""Mistakes that are told at once: one screen."""
+MOST, MOST_CHARACTERS = 20, 4_000
+"""Mistakes that are told at once, and their characters: one screen."""
 
 
 @cache
@@ -257,9 +257,12 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     try:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        lines = _explained(error, value, json_schema(kind), path)
-        more = f"\n{where}: and {len(lines) - MOST} more" if len(lines) > MOST else ""
-        raise InputError("\n".join(f"{where}: {line}" for line in lines[:MOST]) + more) from None
+        lines = [f"{where}: {line}" for line in _explained(error, value, json_schema(kind), path)]
+        shown = lines[:MOST]
+        while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
+            shown.pop()
+        more = [f"{where}: and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
+        raise InputError("\n".join([*shown, *more])) from None
     return parsed
 
 
