@@ -72,7 +72,7 @@ def broken(column: str, value: object, row: int = 3) -> list[dict]:
         (broken("permutation", 24), r"a\.csv:5: permutation is '24'; .*0 to 23"),
         (broken("true_answer", "E"), r"a\.csv:5: true_answer is 'E'; it must be A, B, C or D"),
         (broken("p_b", 1.5), r"a\.csv:5: p_b is '1\.5'; it must be a probability"),
-        (broken("p_c", ""), r"a\.csv:5: p_c is None; it must be a probability"),
+        (broken("p_c", ""), r"a\.csv:5: p_c is empty; give a probability"),
         (broken("passage", "one"), r"a\.csv:5: passage is 'one'; it must be a whole number"),
         (broken("document", ""), r"a\.csv:5: document is empty; it must be the name"),
         (broken("permutation", 0), r"a\.csv:5: this question was answered before, at .*a\.csv:2"),

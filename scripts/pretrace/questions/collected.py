@@ -170,7 +170,7 @@ def _answer(where: str, row: Row) -> Row:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
     if has_probabilities and None in probabilities:
         column = PROBABILITIES[probabilities.index(None)]
-        raise InputError(f"{where}: {column} is None; it must be a probability, 0 to 1, as the others.")
+        raise InputError(f"{where}: {column} is empty; give a probability, 0 to 1, as for the other letters.")
     written = answer["answer"]
     letter = letter_in(written) if written is not None else None
     if written is None and has_probabilities:
