@@ -125,7 +125,8 @@ def test_every_fault_of_a_cluster_is_recovered_by_the_documented_command(slurm, 
     again = project.start(*SLURM)
     wait_for(hanging.exists, again, project)
     told("scancel", hanging.read_text(encoding="utf-8"))
-    assert again.wait(400) == 0, (project.path / "started.log").read_text()
+    # the plugin asks less and less often, up to every 180 s, and a slow machine has few of 13 steps done by then
+    assert again.wait(1200) == 0, (project.path / "started.log").read_text()
 
     assert results(project) == results(undisturbed)
     assert [job["JobState"] for job in jobs("build_benchmark")][-2:] == ["CANCELLED", "COMPLETED"]
