@@ -27,10 +27,8 @@ MOSTLY_OVERLAPPING = (
 MEDIANS_APART = 1.1  # ratio of the classes' median lengths from which on length alone may separate the scores
 RANGES_APART = 1.25  # ratio of the shortest text of one class to the longest of the other: not comparable
 SPREAD = 1.5  # ratio of the longest to the shortest text from which on the texts do not have one length
-CHARACTERS_APART = (
-    1.1  # ratio of the classes' mean characters from which on an audit's check of sizes may fail
-)
-PASSAGES_APART = 2  # ratio of the classes' median passages of a document from which on fewer are better
+CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a check of sizes may fail
+PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
 FEWEST_TEXTS = 20  # with fewer known non-members, a text has p <= 0.05 only if it scores above all of them
 FEWEST_DOCUMENTS = 10  # with fewer known documents an audit has no p (evaluation.document_test)
 FEWEST_OF_CORPUS = 20  # documents of each class that docs/corpus.md asks for

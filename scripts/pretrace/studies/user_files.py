@@ -7,6 +7,7 @@ from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
+from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers
@@ -97,9 +98,6 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     ]
 
 
-NAMED = 6
-"""Documents of each class that are named before an audit, so that swapped labels are noticed."""
-
 CPU_FLOPS = 3e11
 """Operations a second of a forward pass on two cores: SmolLM2-135M in bfloat16, AMD EPYC, 1,100 tokens a second."""
 
@@ -133,11 +131,9 @@ def description(study: Study, config: Mapping[str, Any]) -> list[str]:
 
 
 def _named(texts: Sequence[Text]) -> str:
-    """Return the names of the first documents."""
-    names = list(dict.fromkeys(text.document for text in texts if text.document))
-    return (
-        ", ".join([*map(shortened, names[:NAMED]), *["..."] * (len(names) > NAMED)]) or "no document is named"
-    )
+    """Return the names of the first documents, so that swapped labels are noticed."""
+    names = dict.fromkeys(shortened(text.document) for text in texts if text.document)
+    return first_names(list(names)) or "no document is named"
 
 
 def _count(texts: Sequence[Text]) -> str:
