@@ -95,10 +95,9 @@ class Fetcher:
                     wait = float(seconds) if seconds.isdecimal() else 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
+                # without a strong ETag, a later request could not continue the file
                 etag = answer.headers.get("ETag", "")
-                if etag and not etag.startswith(
-                    "W/"
-                ):  # without it, a later request could not continue the file
+                if etag and not etag.startswith("W/"):
                     mark.write_text(etag, encoding="utf-8")
                 else:
                     mark.unlink(missing_ok=True)
