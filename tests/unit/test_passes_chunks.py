@@ -1,11 +1,16 @@
 """A pass is stored chunk by chunk: a kill loses one, several jobs share them, and texts are found again."""
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from made_up_jobs import TEXTS, benchmark_of, rows
 from made_up_jobs import full_request as request
 
+from pretrace.passes import job as job_module
 from pretrace.passes.engine import Engine
+from pretrace.passes.index import PassIndex
 from pretrace.passes.job import Share
 from pretrace.runtime.files import sha256_file
 
@@ -121,3 +126,94 @@ def test_texts_of_another_benchmark_are_found_again(job, cut, ran):
     manifest = cut(benchmark=pd.concat([benchmark, added]))
     assert 1 <= len(ran) <= 2
     assert [row["text_id"] for row in rows(job, manifest)] == sorted([*benchmark["text_id"], "t0505"])
+
+
+def by_text(job, manifest, benchmark):
+    """The stored rows without the texts' ids, by text; equal texts have equal rows."""
+    text_of = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
+    stored = rows(job, manifest)
+    assert [row["text_id"] for row in stored] == sorted(benchmark["text_id"])
+    return {text_of[row.pop("text_id")]: row for row in stored}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_texts_under_other_ids_are_found_again_and_have_the_numbers_of_a_run_of_their_own(
+    job, cut, ran, tmp_path, monkeypatch, dtype
+):
+    texts = [*MANY, MANY[0], MANY[5]]  # two of them twice
+    benchmark = benchmark_of(texts)
+    first = cut(benchmark=benchmark, dtype=dtype)
+    expected = by_text(job, first, benchmark)
+    order = np.random.default_rng(0).permutation(len(texts))
+    renamed = benchmark.assign(text_id=[f"other-{number:03d}" for number in order])
+    count = len(ran)
+
+    afresh = cut(benchmark=renamed, dtype=dtype, store=tmp_path / "afresh", manifest=tmp_path / "afresh.json")
+    assert len(ran) == 2 * count > 10
+    monkeypatch.setattr(job_module, "_reader", None)  # no weights are loaded
+    again = cut(benchmark=renamed, dtype=dtype)
+    assert by_text(job, again, renamed) == expected
+    assert again["views"][0]["files"] == afresh["views"][0]["files"]
+
+
+def test_two_texts_that_change_places_are_not_mistaken_for_each_other(job, cut, ran):
+    benchmark = benchmark_of(MANY)
+    expected = by_text(job, cut(benchmark=benchmark), benchmark)
+    swapped = benchmark.assign(text=[MANY[1], MANY[0], *MANY[2:]])
+    ran.clear()
+    assert by_text(job, cut(benchmark=swapped), swapped) == expected
+    assert not ran
+
+
+def test_a_part_of_the_texts_finds_the_chunks_that_lie_in_it_whole(job, cut, ran):
+    benchmark = benchmark_of(MANY)
+    cut(benchmark=benchmark)
+    kept = [id for chunk in ran[:-2] for id in chunk]
+    count = len(ran)
+    ran.clear()
+    part = benchmark[benchmark["text_id"].isin(kept)]
+    cut(benchmark=part)
+    assert len(ran) <= 1 < count
+
+
+def test_a_stored_chunk_that_is_damaged_serves_no_other_ids(job, cut, ran):
+    benchmark = benchmark_of(MANY)
+    first = cut(benchmark=benchmark)
+    (job.store / files_of(first)[0]).write_bytes(b"damaged")
+    ran.clear()
+    renamed = benchmark.assign(text_id=[f"other-{id}" for id in benchmark["text_id"]])
+    manifest = cut(benchmark=renamed)
+    assert len(ran) == 1
+    assert len(files_of(manifest)) == len(files_of(first))
+
+
+def test_the_windows_of_a_long_text_are_spread_over_chunks_and_read_in_order(job, cut, ran):
+    texts = [" ".join(MANY), "a text that is shorter", " ".join(MANY[::-1])]
+    windows = request(windows=[6, 4, 3], start_token="none")
+    keys = {"start_token": "none", "windows": [6, 4, 3]}
+    whole = rows(job, job([windows], texts=texts), **keys)
+    ran.clear()
+    manifest = cut([windows], texts=texts)
+    assert len(ran) == len(files_of(manifest)) > 5
+    stored = rows(job, manifest, **keys)
+    places = [(row["text_id"], row["variant"]) for row in stored]
+    assert places == sorted(places) == [(row["text_id"], row["variant"]) for row in whole]
+    for row, expected in zip(stored, whole, strict=True):
+        assert row["token_ids"] == expected["token_ids"]
+        assert row["logprobs"] == pytest.approx(expected["logprobs"], abs=1e-5)
+
+
+@pytest.mark.parametrize("most", [1, 7, 40, 5_000])
+def test_a_pass_of_many_chunks_is_read_in_batches_in_the_order_of_its_texts(job, cut, most):
+    altered = request(altered="word_swaps-3", statistics="logprobs", start_token="tokenizer")
+    manifest = cut([altered])
+    files = files_of(manifest)
+    index = PassIndex(manifest, job.store)
+    [key] = index.rows
+    batches = list(index.batches(key, most))
+    assert max(map(len, batches)) <= max(most, len(files))
+    joined = pa.Table.from_batches(batches)
+    assert joined.equals(index.read(key).combine_chunks())
+    places = list(zip(joined["text_id"].to_pylist(), joined["variant"].to_pylist(), strict=True))
+    assert places == sorted(places)
+    assert len(places) == sum(pq.read_metadata(job.store / file).num_rows for file in files) > len(MANY)

@@ -1,6 +1,6 @@
 """The passes of one model over one benchmark: stored chunks are kept, missing ones run, the manifest is last."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -10,21 +10,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pandas as pd
 
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
-from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
-from pretrace.passes.requests import (
+from pretrace.passes.chunks import (
     CHUNK_TOKENS,
     ENGINE_VERSION,
-    Evaluated,
-    Pass,
-    Request,
-    Texts,
-    chunk_keys,
-    chunks,
-    longest_text,
-    passes_of,
+    Chunk,
+    chunk_requests,
+    chunks_of,
+    content_digest,
 )
-from pretrace.passes.store import Store, table_of
+from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
+from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
+from pretrace.passes.requests import Evaluated, Pass, Request, Texts, longest_text, passes_of
+from pretrace.passes.store import Store, renamed, table_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
@@ -97,7 +94,6 @@ def run(
     ]
     own = _of_share(planned, share)
     records = {key: record for key in own if (record := files.record(key))}
-    missing = {key: chunk for key, chunk in own.items() if key not in records}
     name = f"{names['model']}/{names['benchmark']}"
     of_share = f" (share {share.number} of {share.total})" if share else ""
     log.info(
@@ -108,7 +104,8 @@ def run(
         len(own),
         len(records),
     )
-    if missing:
+    records |= _renamed(planned, own.keys() - records.keys(), target, texts, files, name)
+    if missing := {key: chunk for key, chunk in own.items() if key not in records}:
         with _reader(target, name, batch_tokens, threads) as engine:
             records |= _compute(planned, missing, engine, target, texts, files, name)
     rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
@@ -121,22 +118,12 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
-class _Chunk:
-    """A chunk of a pass: the key of its file, and how many requests and tokens it has."""
-
-    key: str
-    requests: int
-    tokens: int
-
-
-@dataclass(frozen=True, slots=True)
 class _Task:
     """A pass with its prompt prefix and its chunks."""
 
     read: Pass
     prompt_prefix: PromptPrefix
-    chunk_tokens: int
-    chunks: list[_Chunk]
+    chunks: list[Chunk]
 
 
 def _planned(
@@ -158,12 +145,8 @@ def _planned(
                 texts=shots(read.key), context=target.context,
                 longest=longest_text(read, texts),
             )  # fmt: skip
-        key_of = chunk_keys(read, target=target, prompt_prefix=prompt_prefix, **settings)
-        cut = chunks(read, texts, prompt_prefix, context=target.context, tokens=chunk_tokens)
-        facts = [
-            _Chunk(key_of(chunk), len(chunk), sum(len(request.tokens) for request in chunk)) for chunk in cut
-        ]
-        planned[index] = _Task(read, prompt_prefix, chunk_tokens, facts)
+        chunks = chunks_of(read, texts, prompt_prefix, target=target, tokens=chunk_tokens, **settings)
+        planned[index] = _Task(read, prompt_prefix, chunks)
     return [planned[index] for index in range(len(passes))]
 
 
@@ -172,12 +155,12 @@ def _by_prefix(planned: Iterable[_Task]) -> list[_Task]:
     return sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
 
 
-def _of_share(planned: list[_Task], share: Share | None) -> dict[str, _Chunk]:
+def _of_share(planned: list[_Task], share: Share | None) -> dict[str, Chunk]:
     """Return a share's chunks by key: neighbours in the order of computing, about as many tokens as the others'."""
     every = {chunk.key: chunk for task in _by_prefix(planned) for chunk in task.chunks}
     if share is None:
         return every
-    sizes = [chunk.tokens + chunk.requests for chunk in every.values()]
+    sizes = [chunk.tokens for chunk in every.values()]
     # a chunk belongs to the share that its middle lies in
     shares = [
         int((end - size / 2) * share.total / sum(sizes)) + 1
@@ -213,9 +196,34 @@ def _reader(
         yield Engine(cast("Target", target).load(), name, batch_tokens)
 
 
+def _renamed(
+    planned: list[_Task],
+    missing: Collection[str],
+    target: "Target | ApiTarget",
+    texts: Texts,
+    store: Store,
+    name: str,
+) -> dict[str, dict[str, Any]]:
+    """Store missing chunks whose texts the store holds under other ids; returns their records by key."""
+    records: dict[str, dict[str, Any]] = {}
+    for task in planned:
+        for chunk in task.chunks:
+            if chunk.key not in missing or chunk.key in records or not (found := store.alike(chunk.content)):
+                continue
+            table, record = found
+            requests = chunk_requests(chunk, task.read, texts, task.prompt_prefix, target.context)
+            ids = [request.text_id for request in requests]
+            rows = renamed(table, ids, [content_digest(request) for request in requests])
+            records[chunk.key] = record | {"sha256": store.write(chunk.key, rows)}
+            store.finish(chunk.key, records[chunk.key])
+    if records:
+        log.info("%s: the texts of %d chunks are stored under other ids", name, len(records))
+    return records
+
+
 def _compute(
     planned: list[_Task],
-    missing: Mapping[str, _Chunk],
+    missing: Mapping[str, Chunk],
     engine: "Engine | EchoScorer",
     target: "Target | ApiTarget",
     texts: Texts,
@@ -227,26 +235,25 @@ def _compute(
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
         for task in _by_prefix(planned):
-            wanted = {chunk.key for chunk in task.chunks} & missing.keys() - records.keys()
-            if not wanted:
-                continue
-            cut = chunks(
-                task.read, texts, task.prompt_prefix, context=target.context, tokens=task.chunk_tokens
-            )
-            for chunk, requests in zip(task.chunks, cut, strict=True):
-                if chunk.key not in wanted:
-                    continue
+            wanted = [chunk for chunk in task.chunks if chunk.key in missing and chunk.key not in records]
+            for chunk in wanted:
                 # a job of another benchmark with the same texts may have stored it meanwhile
                 if stored := store.record(chunk.key):
                     progress.update(chunk.requests)
                     records[chunk.key] = stored
                     continue
+                requests = chunk_requests(chunk, task.read, texts, task.prompt_prefix, target.context)
                 table, cost = _computed(requests, task, engine, progress)
                 way = engine.prefix_way(task.prompt_prefix)
                 record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu, "prefix_way": way}
                 store.finish(chunk.key, record)
                 records[chunk.key] = record
-            log.info("%s: %s", task.read.key.name, summary(cost_of([records[key] for key in sorted(wanted)])))
+            if wanted:
+                log.info(
+                    "%s: %s",
+                    task.read.key.name,
+                    summary(cost_of([records[chunk.key] for chunk in wanted])),
+                )
     return records
 
 
@@ -260,11 +267,12 @@ def _computed(
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
+    contents = [content_digest(request) for request in requests]
     values = engine.statistics(requests, task.prompt_prefix, statistics=task.read.statistics, progress=report)
     requests = engine.tokenised(requests, values, task.prompt_prefix)
     cost.texts = len(requests)
     cost.skipped = sum(request.skipped(task.prompt_prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
-    table = table_of(requests, task.prompt_prefix, values)
+    table = table_of(requests, task.prompt_prefix, values, contents)
     return table, {"batch_tokens": engine.batch_tokens, **cost.record()}

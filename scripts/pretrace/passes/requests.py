@@ -1,11 +1,10 @@
-"""Pass requests -> passes over slices -> chunks of exact requests, token by token, and the chunks' keys."""
+"""Pass requests -> passes over slices -> exact requests, token by token."""
 
-import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,11 +15,6 @@ from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
 from pretrace.views.stored import StoredView, rendered_texts
 
-if TYPE_CHECKING:
-    from pretrace.models.api.target import ApiTarget
-    from pretrace.models.target import Target
-
-ENGINE_VERSION = 4  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""
@@ -33,9 +27,6 @@ STATISTICS = {
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
 server can give that returns the 40 likeliest tokens."""
 
-CHUNK_TOKENS = 1 << 18
-"""Tokens of a chunk, about: a killed job loses at most two chunks' work, which takes seconds on a GPU and minutes on a
-CPU. Eight full batches of a GPU, so that the last and smaller one costs little."""
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
@@ -77,6 +68,12 @@ class Request:
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
         """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix."""
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
+
+    @property
+    def content(self) -> bytes:
+        """Return what the request is but for the id of its text."""
+        about = (self.variant, self.n_tokens, len(self.tokens))
+        return json.dumps(about).encode() + self.tokens.astype("<i4").tobytes()
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
         """Return why there is nothing to score, or None."""
@@ -141,15 +138,15 @@ class Texts:
         self._tokenizer = tokenizer
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
-    def of(self, read: Pass) -> Iterator[Tokenized]:
+    def of(self, read: Pass, ids: Collection[str] | None = None) -> Iterator[Tokenized]:
+        """Yield the texts of the pass in its order, those of these `ids` alone if they are given."""
         key = read.sent_texts, read.text_ids
         if self._kept[0] == key:
-            return iter(self._kept[1])
+            return (text for text in self._kept[1] if ids is None or text[0] in ids)
+        if ids is not None and len(ids) < len(read.text_ids):
+            return self._encoded(_rendered(read, ids))
         self._kept = (None, [])
-        view, altered, _ = read.sent_texts
-        encoded = self._encoded(
-            rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
-        )
+        encoded = self._encoded(_rendered(read, read.text_ids))
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
@@ -169,56 +166,32 @@ class Texts:
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
-def chunks(
-    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, *, context: int | None, tokens: int = CHUNK_TOKENS
-) -> Iterator[list[Request]]:
-    """Yield the pass's exact requests, by text id and variant, in chunks of half to twice as many `tokens`.
+def _rendered(read: Pass, ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
+    view, altered, _ = read.sent_texts
+    chosen = [(id, text) for id, text in zip(read.text_ids, read.texts, strict=True) if id in ids]
+    text_ids, texts = zip(*chosen, strict=True) if chosen else ((), ())
+    return rendered_texts(text_ids, texts, view=view, altered=altered, stored=read.views)
 
-    A chunk begins at a request whose own digest says so: a text that is added or removed changes its chunk, and
-    the others are found in the store. Only one chunk is alive at a time.
+
+def requests_of(
+    read: Pass, texts: Iterable[Tokenized], prompt_prefix: PromptPrefix, context: int | None
+) -> Iterator[Request]:
+    """Yield the pass's exact requests of these texts, in their order.
 
     Raises:
         InputError: the windows of a text are longer than the context.
     """
-    chunk: list[Request] = []
-    size = 0
-    for request in _requests(read, texts, prompt_prefix, context):
-        cost = 1 + len(request.tokens)
-        if size + cost > 2 * tokens or (size >= tokens / 2 and _drawn(request) < 2 * cost / tokens):
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(request)
-        size += cost
-        del request  # the next is made when the last chunk is gone: here, and where chunks are used
-    if chunk:
-        yield chunk
-
-
-def _drawn(request: Request) -> float:
-    """Return a number from 0 to 1 that the request itself draws: its digest."""
-    digest = hashlib.blake2b(_encoded(request), digest_size=8).digest()
-    return int.from_bytes(digest, "big") / 2**64
-
-
-def _encoded(request: Request) -> bytes:
-    about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
-    return json.dumps(about).encode() + request.tokens.astype("<i4").tobytes()
-
-
-def _requests(
-    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, context: int | None
-) -> Iterator[Request]:
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
     cut = read.key.reading.windows
     if cut == PAST_CONTEXT:
-        return chain.from_iterable(_stretches(*text, room) for text in texts.of(read))
+        return chain.from_iterable(_stretches(*text, room) for text in texts)
     if cut:
         if context is not None and sum(cut[:2]) > context:
             raise InputError(
                 f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
             )
-        return chain.from_iterable(_windows(*text, cut, len(prompt_prefix.ids)) for text in texts.of(read))
-    return (_request(*text, prompt_prefix.inner, room) for text in texts.of(read))
+        return chain.from_iterable(_windows(*text, cut, len(prompt_prefix.ids)) for text in texts)
+    return (_request(*text, prompt_prefix.inner, room) for text in texts)
 
 
 def _request(
@@ -257,39 +230,3 @@ def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Itera
 def longest_text(read: Pass, texts: Texts) -> int:
     """Return the number of tokens of the pass's longest text, before it is cut."""
     return max((len(ids) for _, _, ids in texts.of(read)), default=0)
-
-
-def chunk_keys(
-    read: Pass,
-    *,
-    target: "Target | ApiTarget",
-    prompt_prefix: PromptPrefix,
-    batch_tokens: int,
-    threads: int,
-) -> Callable[[Iterable[Request]], str]:
-    """Return the function from a chunk of the pass to its key, hex SHA-256 of all that its numbers depend on.
-
-    The token budget and the threads count below float32 only, where a number depends on its batch and on the
-    order of a sum.
-    """
-    how = {
-        "engine": ENGINE_VERSION,
-        "checkpoint": target.digest,
-        "dtype": target.dtype,
-        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
-        "statistics": read.statistics,
-        "start": prompt_prefix.start,
-        "shots": prompt_prefix.shots,
-        "inner": prompt_prefix.inner,
-    }
-    if cut := read.key.reading.windows:
-        how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
-    of_pass = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
-
-    def key(chunk: Iterable[Request]) -> str:
-        hasher = of_pass.copy()
-        for request in chunk:
-            hasher.update(_encoded(request))
-        return hasher.hexdigest()
-
-    return key
