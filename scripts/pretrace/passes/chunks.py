@@ -49,7 +49,7 @@ class Chunk:
     """A chunk of a pass.
 
     content  hex SHA-256 of all that its numbers depend on: the model, how it reads, and the requests as a set
-    ids      a digest of which text has which id
+    ids      a digest of the ids, each with the content of its text
     tokens   of its requests, and one for each
     parts    int32 [n, 3], in the pass's order: place of a text, its first request, one behind its last
     """
@@ -124,7 +124,7 @@ def content_digest(request: Request) -> bytes:
 
 
 def _units(read: Pass, requests: Iterable[Request], tokens: int) -> Iterator[_Unit]:
-    """Yield the requests as units of at most so many `tokens`, or of one request."""
+    """Yield the requests as units of at most `tokens` tokens, or of one request."""
     places = {id: place for place, id in enumerate(read.text_ids)}
     for text_id, of_text in groupby(requests, key=lambda request: request.text_id):
         place = places[text_id]
