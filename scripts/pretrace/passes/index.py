@@ -55,10 +55,9 @@ class PassIndex:
         return pa.concat_tables(tables).sort_by(_ORDER)
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
-        """Yield a pass as `read` gives it, in batches of at most this many rows, or of one of each file."""
-        files = list(self._files(key))
-        most = max(1, rows // max(1, len(files)))
-        return _merged([_batches(file, most) for file in files])
+        """Yield a pass as `read` gives it, in batches of at most this many rows."""
+        merged = _merged([_groups(file) for file in self._files(key)])
+        return (batch for table in merged for batch in table.to_batches(max_chunksize=rows))
 
     def _files(self, key: PassKey) -> Iterator[Path]:
         """Yield the files of the pass's chunks in order, each verified when it is reached."""
@@ -87,39 +86,49 @@ class PassIndex:
 _ORDER = [("text_id", "ascending"), ("variant", "ascending")]
 
 
-def _batches(path: Path, rows: int) -> "Iterator[pa.RecordBatch]":
-    """Yield the rows of a file in batches; the file is open only meanwhile, because a job reads hundreds."""
-    groups = itertools.count()
-    for group in groups:
+def _groups(path: Path) -> "Iterator[pa.Table]":
+    """Yield the row groups of a file; it is open only meanwhile, because a job reads hundreds."""
+    for group in itertools.count():
         with open_parquet(path) as file:
             if group >= file.num_row_groups:
                 return
-            batches = file.read_row_group(group).to_batches(max_chunksize=rows)
-        yield from batches
+            table = file.read_row_group(group)
+        yield table
 
 
-def _merged(sources: "list[Iterator[pa.RecordBatch]]") -> "Iterator[pa.RecordBatch]":
-    """Yield the rows of sources that are each in `_ORDER`, all together in this order."""
+def _merged(sources: "list[Iterator[pa.Table]]") -> "Iterator[pa.Table]":
+    """Yield the rows of sources that are each in `_ORDER`, all together in this order, some at a time.
+
+    Of each source at most two tables are in memory.
+    """
     import pyarrow as pa
 
-    heads = [(source, batch) for source in sources if (batch := next(source, None)) is not None]
-    while len(heads) > 1:
-        lasts = [_place(batch, len(batch) - 1) for _, batch in heads]
-        ready, following = [], []
-        for (source, batch), last in zip(heads, lasts, strict=True):
-            whole = last == min(lasts)
-            rows = range(len(batch))
-            reached = len(batch) if whole else bisect_right(rows, min(lasts), key=partial(_place, batch))
-            ready.append(batch[:reached])
-            rest = next(source, None) if whole else batch[reached:]
-            if rest is not None:
-                following.append((source, rest))
-        heads = following
-        yield from pa.Table.from_batches(ready).sort_by(_ORDER).combine_chunks().to_batches()
-    for source, batch in heads:
-        yield batch
-        yield from source
+    if len(sources) == 1:
+        yield from sources[0]
+        return
+    ahead: list[list[pa.Table]] = [list(itertools.islice(source, 2)) for source in sources]
+    while any(ahead):
+        # of a source with one table alone there is nothing more to come
+        last = min((_last(tables[-1]) for tables in ahead if len(tables) == 2), default=None)
+        ready = []
+        for source, tables in zip(sources, ahead, strict=True):
+            while tables and (last is None or _last(tables[0]) <= last):
+                ready.append(tables.pop(0))
+            if tables and (reached := _reached(tables[0], last)):
+                ready.append(tables[0][:reached])
+                tables[0] = tables[0][reached:]
+            tables += itertools.islice(source, 2 - len(tables))
+        yield pa.concat_tables(ready).combine_chunks().sort_by(_ORDER)
 
 
-def _place(batch: "pa.RecordBatch", row: int) -> tuple[str, int]:
-    return batch["text_id"][row].as_py(), batch["variant"][row].as_py()
+def _reached(table: "pa.Table", last: Any) -> int:
+    """Return how many rows of a table come up to the place `last`."""
+    return bisect_right(range(len(table)), last, key=partial(_place, table))
+
+
+def _last(table: "pa.Table") -> tuple[str, int]:
+    return _place(table, len(table) - 1)
+
+
+def _place(table: "pa.Table", row: int) -> tuple[str, int]:
+    return table["text_id"][row].as_py(), table["variant"][row].as_py()

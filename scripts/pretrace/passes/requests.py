@@ -1,7 +1,7 @@
 """Pass requests -> passes over slices -> exact requests, token by token."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
@@ -138,7 +138,7 @@ class Texts:
         self._tokenizer = tokenizer
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
-    def of(self, read: Pass, ids: Collection[str] | None = None) -> Iterator[Tokenized]:
+    def of(self, read: Pass, ids: Set[str] | None = None) -> Iterator[Tokenized]:
         """Yield the texts of the pass in its order, those of these `ids` alone if they are given."""
         key = read.sent_texts, read.text_ids
         if self._kept[0] == key:
@@ -146,7 +146,7 @@ class Texts:
         if ids is not None and len(ids) < len(read.text_ids):
             return self._encoded(_rendered(read, ids))
         self._kept = (None, [])
-        encoded = self._encoded(_rendered(read, read.text_ids))
+        encoded = self._encoded(_rendered(read, set(read.text_ids)))
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
@@ -166,7 +166,7 @@ class Texts:
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
-def _rendered(read: Pass, ids: Collection[str]) -> Iterator[tuple[str, int, str]]:
+def _rendered(read: Pass, ids: Set[str]) -> Iterator[tuple[str, int, str]]:
     view, altered, _ = read.sent_texts
     chosen = [(id, text) for id, text in zip(read.text_ids, read.texts, strict=True) if id in ids]
     text_ids, texts = zip(*chosen, strict=True) if chosen else ((), ())
