@@ -56,8 +56,8 @@ class PassIndex:
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
         """Yield a pass as `read` gives it, in batches of at most this many rows."""
-        merged = _merged([_groups(file) for file in self._files(key)])
-        return (batch for table in merged for batch in table.to_batches(max_chunksize=rows))
+        for table in _merged([_groups(file) for file in self._files(key)]):
+            yield from _in_order(table, rows)
 
     def _files(self, key: PassKey) -> Iterator[Path]:
         """Yield the files of the pass's chunks in order, each verified when it is reached."""
@@ -97,15 +97,12 @@ def _groups(path: Path) -> "Iterator[pa.Table]":
 
 
 def _merged(sources: "list[Iterator[pa.Table]]") -> "Iterator[pa.Table]":
-    """Yield the rows of sources that are each in `_ORDER`, all together in this order, some at a time.
+    """Yield the rows of sources that are each in `_ORDER`, some of all at a time: none comes before the last table's.
 
     Of each source at most two tables are in memory.
     """
     import pyarrow as pa
 
-    if len(sources) == 1:
-        yield from sources[0]
-        return
     ahead: list[list[pa.Table]] = [list(itertools.islice(source, 2)) for source in sources]
     while any(ahead):
         # of a source with one table alone there is nothing more to come
@@ -118,7 +115,16 @@ def _merged(sources: "list[Iterator[pa.Table]]") -> "Iterator[pa.Table]":
                 ready.append(tables[0][:reached])
                 tables[0] = tables[0][reached:]
             tables += itertools.islice(source, 2 - len(tables))
-        yield pa.concat_tables(ready).combine_chunks().sort_by(_ORDER)
+        yield pa.concat_tables(ready).combine_chunks()
+
+
+def _in_order(table: "pa.Table", rows: int) -> "Iterator[pa.RecordBatch]":
+    """Yield a table's rows in `_ORDER`, this many at a time: a sorted copy of it is never whole."""
+    import pyarrow.compute as pc
+
+    order = pc.sort_indices(table, _ORDER)
+    for start in range(0, len(table), rows):
+        yield from table.take(order.slice(start, rows)).to_batches()
 
 
 def _reached(table: "pa.Table", last: Any) -> int:

@@ -20,7 +20,7 @@ from pretrace.runtime.files import atomic_path, read_json, read_table, sha256_fi
 from pretrace.runtime.logs import log
 
 _ABANDONED_AFTER = 24 * 3600  # seconds
-_ROW_GROUP = 64  # rows that a reader has of each chunk at a time
+_ROW_GROUP = 64  # rows that a reader has of each chunk at a time, twice
 
 SCHEMA = pa.schema(
     [
