@@ -57,9 +57,9 @@ class Engine:
         empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
-        # by content among equally long ones: batches do not depend on the texts' ids
-        by_content = {indices[0]: content for content, indices in copies.items()}
-        todo.sort(key=lambda indices: (-len(window[indices[0]].tokens), by_content[indices[0]]))
+        # the tokens decide among equally long texts: batches do not depend on the texts' ids
+        todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
+        todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
         started = self._started(todo, window, prompt_prefix, statistics)
         for batch, computed in _collected_late(started, self.features.gpus):

@@ -56,7 +56,8 @@ class PassIndex:
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
         """Yield a pass as `read` gives it, in batches of at most this many rows."""
-        for table in _merged([_groups(file) for file in self._files(key)]):
+        files = list(self._files(key))
+        for table in _merged([_parts(file, rows // len(files)) for file in files]):
             yield from _in_order(table, rows)
 
     def _files(self, key: PassKey) -> Iterator[Path]:
@@ -86,14 +87,18 @@ class PassIndex:
 _ORDER = [("text_id", "ascending"), ("variant", "ascending")]
 
 
-def _groups(path: Path) -> "Iterator[pa.Table]":
-    """Yield the row groups of a file; it is open only meanwhile, because a job reads hundreds."""
-    for group in itertools.count():
+def _parts(path: Path, rows: int) -> "Iterator[pa.Table]":
+    """Yield a file in parts of about these rows, whole row groups; it is open only meanwhile: a job reads hundreds."""
+    start, groups = 0, 1
+    while start < groups:
         with open_parquet(path) as file:
-            if group >= file.num_row_groups:
+            groups = file.num_row_groups
+            if not groups:
                 return
-            table = file.read_row_group(group)
+            stop = min(start + max(1, rows // max(1, file.metadata.row_group(0).num_rows)), groups)
+            table = file.read_row_groups(range(start, stop))
         yield table
+        start = stop
 
 
 def _merged(sources: "list[Iterator[pa.Table]]") -> "Iterator[pa.Table]":

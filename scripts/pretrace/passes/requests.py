@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain, compress, islice
 from typing import Any
 
 import numpy as np
@@ -146,7 +146,7 @@ class Texts:
         if ids is not None and len(ids) < len(read.text_ids):
             return self._encoded(_rendered(read, ids))
         self._kept = (None, [])
-        encoded = self._encoded(_rendered(read, set(read.text_ids)))
+        encoded = self._encoded(_rendered(read))
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
@@ -166,10 +166,10 @@ class Texts:
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
-def _rendered(read: Pass, ids: Set[str]) -> Iterator[tuple[str, int, str]]:
+def _rendered(read: Pass, ids: Set[str] | None = None) -> Iterator[tuple[str, int, str]]:
     view, altered, _ = read.sent_texts
-    chosen = [(id, text) for id, text in zip(read.text_ids, read.texts, strict=True) if id in ids]
-    text_ids, texts = zip(*chosen, strict=True) if chosen else ((), ())
+    chosen = [ids is None or id in ids for id in read.text_ids]
+    text_ids, texts = (list(compress(values, chosen)) for values in (read.text_ids, read.texts))
     return rendered_texts(text_ids, texts, view=view, altered=altered, stored=read.views)
 
 
