@@ -9,7 +9,7 @@ from pretrace.runtime.logs import job_log
 with job_log(snakemake.log[0]):
     count_tokens(
         Path(snakemake.input.documents),
-        load_encoder(Path(snakemake.input.checkpoint)),
+        load_encoder(Path(snakemake.input.checkpoint), **snakemake.params.encoding),
         Path(snakemake.output[0]),
         max_tokens=snakemake.params.max_tokens,
     )

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace.evaluation.extraction import summary, windows_of
-from pretrace.models.tokens import load_decoder
+from pretrace.models.tokens import decoder_of, load_encoder
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
@@ -15,7 +15,7 @@ with job_log(snakemake.log[0]):
         PassIndex(read_json(snakemake.input.manifest), Path(snakemake.params.store)),
         benchmark,
         extraction,
-        load_decoder(Path(snakemake.input.tokenizer)),
+        decoder_of(load_encoder(Path(snakemake.input.tokenizer), **snakemake.params.encoding)),
     )
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)

@@ -28,7 +28,8 @@ def behind_api():
         store=Path(snakemake.params.answers),
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
     ) as client:
-        yield echo_target(client, Path(checkpoint) if checkpoint else None, entry.get("max_length"))
+        options = {key: value for key, value in entry.items() if key not in ("api", "dtype")}
+        yield echo_target(client, Path(checkpoint) if checkpoint else None, **options)
 
 
 @contextmanager

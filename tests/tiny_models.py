@@ -39,17 +39,23 @@ def tiny_model(
                 parameter.mul_(2.0 if kind == "mamba" else 4.0)
     directory = Path(directory)
     model.save_pretrained(directory)
-    tiny_tokenizer(STARTS[kind]).save_pretrained(directory)
+    tiny_tokenizer(STARTS[kind], qwen2=kind == "qwen2").save_pretrained(directory)
     return directory
 
 
-def tiny_tokenizer(start: str = ""):
-    """A byte-level BPE of at most 300 tokens that puts `start` before a text, where one is given."""
+def tiny_tokenizer(start: str = "", *, qwen2: bool = False):
+    """A byte-level BPE of at most 300 tokens that puts `start` before a text, where one is given.
+
+    `qwen2`: texts are cut as by Qwen2Tokenizer, which transformers builds for every Qwen2 model.
+    """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast, Qwen2Tokenizer
 
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if qwen2:
+        its = Qwen2Tokenizer().backend_tokenizer
+        tokenizer.normalizer, tokenizer.pre_tokenizer = its.normalizer, its.pre_tokenizer
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=300,

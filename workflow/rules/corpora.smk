@@ -52,6 +52,7 @@ rule count_tokens:
     priority: corpus.priority
     params:
         code=code_digest("count_tokens"),
+        encoding=lambda wildcards: PLAN.model(wildcards.tokenizer).encoding,
         max_tokens=corpus_entry.max_tokens,
     script:
         "../../scripts/count_tokens.py"

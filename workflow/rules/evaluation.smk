@@ -58,6 +58,7 @@ rule measure_extraction:
     priority: pair.priority_of_results
     params:
         code=code_digest("measure_extraction"),
+        encoding=model.encoding,
         extraction=pair.extraction,
         store="results/passes/store",
     script:

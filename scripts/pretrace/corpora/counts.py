@@ -1,6 +1,5 @@
 """Token counts of a corpus: every document is encoded, and its tokens are counted."""
 
-import json
 from collections.abc import Callable, Iterable
 from itertools import chain
 from pathlib import Path
@@ -45,21 +44,15 @@ def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | N
 def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]], set[int]]:
     """Return a function that encodes texts, fast if the tokenizer has a Rust backend, and the ids of special tokens.
 
-    `tokenizer`: of transformers, or a bare `tokenizers.Tokenizer`.
+    `tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
     """
-    special = set(getattr(tokenizer, "all_special_ids", ()))
-    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
-    if not hasattr(backend, "encode_batch_fast"):
+    if not hasattr(tokenizer, "encode_batch_fast"):
         return lambda texts: (
             tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
-        ), special
-    description = backend.to_str()
-    special |= {token["id"] for token in json.loads(description)["added_tokens"] if token["special"]}
-    copy = type(backend).from_str(description)  # the caller's keeps its settings
-    copy.no_truncation()
-    copy.no_padding()
+        ), set(tokenizer.all_special_ids)
+    special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
     return lambda texts: (
-        each.ids for each in copy.encode_batch_fast(texts, add_special_tokens=False)
+        each.ids for each in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
     ), special
 
 

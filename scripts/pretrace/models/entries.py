@@ -143,6 +143,13 @@ class ModelEntry(Keys):
     tokenizer: Maybe[str] = None
     """A model with the same tokenizer. The two then share reference counts. For a model behind an API, the local
     model that has its tokenizer (default, its own)."""
+    special_tokens: Literal["as_spelled", "as_control"] = "as_spelled"
+    """How a special token is read that a text spells, as `<s>` or `<|endoftext|>`. `as_spelled`: its characters, like
+    any others. `as_control`: the one token, as most public code reads it. See
+    [special tokens](../docs/add_a_model.md#tokenizers)."""
+    tokenizer_from: Maybe[Literal["file", "class"]] = None
+    """`file`: tokenizer.json as it is. `class`: what transformers builds for the class that the checkpoint names
+    (default, the file; if the two read a text of the study differently, that is an error that asks for this key)."""
     max_length: Maybe[Annotated[int, Field(ge=2)]] = None
     """Longest context in tokens. Longer texts are cut, marked and counted (default, the checkpoint's own)."""
     parameters: Maybe[Annotated[float, Field(ge=1)]] = None

@@ -30,7 +30,8 @@ class Target:
     """`vocabulary`: size of the output layer; `context`: tokens that fit with the start token, or None.
 
     `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
-    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`.
+    that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `tokenizer_from` as
+    in the model's entry.
     """
 
     checkpoint: Checkpoint
@@ -42,6 +43,7 @@ class Target:
     measured: Path
     device_map: str | None = None
     gpus: int = 1
+    tokenizer_from: str | None = None
 
     @property
     def digest(self) -> str:
@@ -123,17 +125,20 @@ def load_checkpoint(
     device_map: str | None = None,
     quantise: int | None = None,
     gpus: int = 0,
+    special_tokens: str = "as_spelled",
+    tokenizer_from: str | None = None,
 ) -> Target:
     """Make the target that `checkpoint_json` records, its weights not loaded yet.
 
     `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly faster
     in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda if there is one, else
     cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which `device_map` auto
-    spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). Raises `InputError` for a
+    spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). `special_tokens` and
+    `tokenizer_from` as in a model's entry. Raises `InputError` for a
     checkpoint that cannot be used, and if the job asked for GPUs, `device` is auto and there is none.
     """
     checkpoint = read_checkpoint(checkpoint_json)
-    tokenizer = load_tokenizer(checkpoint)
+    tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
     config = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
@@ -149,6 +154,7 @@ def load_checkpoint(
         measured=folder,
         device_map=device_map,
         gpus=max(gpus, 1),
+        tokenizer_from=tokenizer_from,
     )
 
 

@@ -1,5 +1,6 @@
 """A checkpoint's tokenizer, without its weights, and the start token of a run."""
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,29 +12,59 @@ from pretrace.runtime.files import read_json
 SERVER_START = -1
 """Stands for a start token that a server puts before a text by itself."""
 
-_NAMED = {"bos_token", "eos_token", "unk_token", "pad_token"}
-_HARMLESS = {"tokenizer_class", "backend", "is_local", "local_files_only", "model_max_length"} | _NAMED
-"""Settings of tokenizer_config.json that change no ids of a text's own tokens."""
+Encoded = Sequence[Sequence[int]]
 
 
-def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
-    """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified."""
+def load_tokenizer(
+    checkpoint: Checkpoint | Path, special_tokens: str = "as_spelled", tokenizer_from: str | None = None
+) -> Any:
+    """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified.
+
+    tokenizer.json is read as it is, because transformers rebuilds the tokenizers of many classes and drops parts of the
+    file. `tokenizer_from` class, checkpoints without that file and those with code of their own are left to
+    transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the same ids: see `load_encoder`.
+    """
     import transformers
 
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
     with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
-        return transformers.AutoTokenizer.from_pretrained(
-            checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-        )
+        if tokenizer_from == "class" or not _is_file(checkpoint):
+            tokenizer = transformers.AutoTokenizer.from_pretrained(
+                checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
+            )
+            if backend := getattr(tokenizer, "backend_tokenizer", None):
+                _settle(backend)
+        else:
+            encoder = _from_file(checkpoint)
+            tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
+                checkpoint.path, tokenizer_object=encoder, local_files_only=True
+            )
+            # transformers adds tokens and a template that tokenizer_config.json names and tokenizer.json lacks
+            tokenizer._tokenizer = encoder
+    tokenizer.split_special_tokens = special_tokens == "as_spelled"  # set here, so that it is saved nowhere
+    return tokenizer
+
+
+def load_declared(checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | None) -> Any:
+    """Load the tokenizer of the class that a checkpoint names, to be compared with `tokenizer`, which reads the file.
+
+    None if an entry says which of the two is meant, or if both have the same parts.
+    """
+    if tokenizer_from or not _is_file(checkpoint):
+        return None
+    spelled = "as_spelled" if tokenizer.split_special_tokens else "as_control"
+    declared = load_tokenizer(checkpoint, spelled, "class")
+    alike = getattr(declared, "backend_tokenizer", None)
+    return None if alike and alike.to_str() == tokenizer.backend_tokenizer.to_str() else declared
 
 
 def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """Load the configuration of a checkpoint's text model.
 
     Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know;
-    tokens added to a tokenizer, as a [PAD], may lack a place in the model, because no text holds them.
+    tokens added to a tokenizer, as a [PAD], may lack a place in the model, because few texts hold them.
     """
     import transformers
 
@@ -54,40 +85,69 @@ def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     return config
 
 
-def load_encoder(checkpoint_json: Path) -> Any:
-    """Load a fast tokenizer without importing transformers, which takes seconds.
+def load_encoder(
+    checkpoint_json: Path, special_tokens: str = "as_spelled", tokenizer_from: str | None = None
+) -> Any:
+    """Load what gives the ids of `load_tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
 
-    A `tokenizers.Tokenizer` if both are known to give the same ids; else transformers' tokenizer.
+    Importing transformers takes seconds, and is done only where it is needed.
     """
     checkpoint = read_checkpoint(checkpoint_json)
-    if not _is_read_as_it_is(checkpoint):
-        return load_tokenizer(checkpoint)
+    if tokenizer_from == "class" or not _is_file(checkpoint):
+        tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
+        encoder = getattr(tokenizer, "backend_tokenizer", None)
+        if encoder is None:
+            return tokenizer
+    else:
+        checkpoint.verify(checkpoint.settings)
+        with explain_failure(f"the tokenizer in {checkpoint.path} cannot be loaded"):
+            encoder = _from_file(checkpoint)
+    encoder.encode_special_tokens = special_tokens == "as_spelled"
+    return encoder
+
+
+def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
+    """Return a function from lists of token ids to texts, special tokens written; of either loader's tokenizer."""
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if hasattr(backend, "decode_batch"):
+        return lambda ids: list(backend.decode_batch(ids, skip_special_tokens=False))
+    return lambda ids: list(tokenizer.batch_decode(ids, clean_up_tokenization_spaces=False))
+
+
+def _is_file(checkpoint: Checkpoint) -> bool:
+    """Tell whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
+    if "tokenizer.json" not in checkpoint.files:
+        return False
+    if not checkpoint.remote_code or "tokenizer_config.json" not in checkpoint.files:
+        return True
+    own = read_json(checkpoint.path / "tokenizer_config.json").get("auto_map", {})
+    return isinstance(own, dict) and "AutoTokenizer" not in own
+
+
+def _from_file(checkpoint: Checkpoint) -> Any:
     import tokenizers
 
-    checkpoint.verify(checkpoint.settings)
-    with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
-        return tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
+    encoder = tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
+    _settle(encoder)
+    return encoder
 
 
-def load_decoder(checkpoint_json: Path) -> Callable[[Sequence[Sequence[int]]], list[str]]:
-    """Load a function from lists of token ids to texts, as `load_encoder` loads its tokenizer."""
-    encoder = load_encoder(checkpoint_json)
-    if hasattr(encoder, "decode_batch"):
-        return lambda ids: list(encoder.decode_batch(ids, skip_special_tokens=False))
-    return lambda ids: list(encoder.batch_decode(ids, clean_up_tokenization_spaces=False))
+def _settle(encoder: Any) -> None:
+    """Switch off what cuts, fills and draws tokens: BPE's dropout, and the sampling of a unigram model."""
+    encoder.no_truncation()
+    encoder.no_padding()
+    for setting in ("dropout", "alpha", "nbest_size"):
+        if getattr(encoder.model, setting, None) is not None:
+            setattr(encoder.model, setting, None)
 
 
-def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
-    """Tell whether transformers reads tokenizer.json unchanged: saved by its own class, no other settings or tokens."""
-    if not {"tokenizer.json", "tokenizer_config.json"} <= checkpoint.files.keys():
-        return False
-    settings = read_json(checkpoint.path / "tokenizer_config.json")
-    if settings.get("tokenizer_class") != "TokenizersBackend" or not settings.keys() <= _HARMLESS:
-        return False
-    parts = read_json(checkpoint.path / "tokenizer.json")
-    special = {token["content"] for token in parts["added_tokens"] if token["special"]}
-    named = {settings[key] for key in _NAMED & settings.keys()}
-    return named <= special and not {"added_tokens.json", "special_tokens_map.json"} & checkpoint.files.keys()
+def special_tokens_in(tokenizer: Any) -> Callable[[str], list[str]]:
+    """Return a function that lists the special tokens that a text spells out."""
+    names = {token.content for token in tokenizer.added_tokens_decoder.values() if token.special}
+    names |= set(tokenizer.all_special_tokens) - {""}
+    if not names:
+        return lambda text: []
+    return re.compile("|".join(map(re.escape, sorted(names, key=len, reverse=True)))).findall
 
 
 def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
@@ -119,3 +179,32 @@ def _prepended(tokenizer: Any) -> tuple[int, ...]:
     raise InputError(
         f"the tokenizer of {tokenizer.name_or_path} has no clear start token: name it in start_token of the run"
     )
+
+
+def start_in_words(tokenizer: Any, start: Sequence[int]) -> str:
+    """Say which token is put before every text."""
+    if SERVER_START in start:
+        return "starts with the server's own token"
+    return f"starts with {_written(tokenizer, start)}" if start else "no start token"
+
+
+def bos_contradiction(tokenizer: Any) -> str:
+    """Say how add_bos_token of tokenizer_config.json contradicts what the tokenizer puts first; "" if it does not.
+
+    transformers 4 followed the key. transformers 5 follows tokenizer.json alone.
+    """
+    settings = Path(tokenizer.name_or_path) / "tokenizer_config.json"
+    declared = read_json(settings).get("add_bos_token") if settings.is_file() else None
+    start = _prepended(tokenizer)
+    if declared is None or bool(declared) == bool(start):
+        return ""
+    instead = "none" if start else f"'{tokenizer.bos_token or '<s>'}'"
+    return (
+        f"tokenizer_config.json says add_bos_token: {str(declared).lower()}, but the tokenizer itself puts "
+        f"{_written(tokenizer, start) or 'no token'} first, and its texts are read so. If the model was trained "
+        f"otherwise, set start_token: {instead} in the run"
+    )
+
+
+def _written(tokenizer: Any, ids: Sequence[int]) -> str:
+    return " ".join(map(str, tokenizer.convert_ids_to_tokens(list(ids))))

@@ -228,11 +228,17 @@ class Probe:
         )
 
 
-def echo_target(client: ApiClient, checkpoint_json: Path | None, max_length: int | None = None) -> ApiTarget:
+def echo_target(
+    client: ApiClient,
+    checkpoint_json: Path | None,
+    max_length: int | None = None,
+    special_tokens: str = "as_spelled",
+    tokenizer_from: str | None = None,
+) -> ApiTarget:
     """Return the target of passes by an API.
 
     `checkpoint_json`: the record of a local model that has the same tokenizer. If none is known, a probe finds out
-    whether the server puts a start token first.
+    whether the server puts a start token first. The others as in a model's entry.
     """
     if checkpoint_json is None:
         starts = Probe(client, None).check()
@@ -242,9 +248,11 @@ def echo_target(client: ApiClient, checkpoint_json: Path | None, max_length: int
     # one token is generated, and thrown away, with every text that is scored
     context = None if max_length is None else max_length - 1
     checkpoint = read_checkpoint(checkpoint_json)
-    tokenizer = load_tokenizer(checkpoint)
+    tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
     vocabulary = load_config(checkpoint, tokenizer).vocab_size
-    return ApiTarget(client, tokenizer, checkpoint.digest, vocabulary, context)
+    return ApiTarget(
+        client, tokenizer, checkpoint.digest, vocabulary, context, checkpoint, tokenizer_from
+    )
 
 
 class EchoScorer:

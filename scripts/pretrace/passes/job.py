@@ -22,6 +22,7 @@ from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import Evaluated, Pass, Request, Texts, longest_text, passes_of
 from pretrace.passes.store import Store, renamed, table_of
+from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
@@ -83,7 +84,8 @@ def run(
     """
     files = Store(store)
     files.remove_abandoned()
-    texts = Texts(target.tokenizer)
+    check = TextCheck(target)
+    texts = Texts(target.tokenizer, check)
     settings = {"batch_tokens": batch_tokens, "threads": threads}
     passes = passes_of(requests, benchmark, views or {}, evaluated)
     planned = [
@@ -92,6 +94,11 @@ def run(
         # if every text fits into the context, there is nothing past it
         if task.chunks or task.read.key.reading.windows != PAST_CONTEXT
     ]
+    for read in passes:
+        check.refuse(read.text_ids)
+    reading = check.facts(read.key.reading.start_token for read in passes)
+    for remark in reading["remarks"]:
+        log.warning("%s/%s: %s", names["model"], names["benchmark"], remark)
     own = _of_share(planned, share)
     records = {key: record for key in own if (record := files.record(key))}
     name = f"{names['model']}/{names['benchmark']}"
@@ -109,7 +116,7 @@ def run(
         with _reader(target, name, batch_tokens, threads) as engine:
             records |= _compute(planned, missing, engine, target, texts, files, name)
     rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
-    facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
+    facts = reading | {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {
         **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings, "views": rows
     }  # fmt: skip

@@ -27,6 +27,7 @@ STATISTICS = {
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
 server can give that returns the 40 likeliest tokens."""
 
+Check = Callable[[Sequence[tuple[str, int, str]], Sequence[Sequence[int]]], None]
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
 _TOKENIZED_AT_ONCE = 2_000  # the tokenizer's own records take 20 times the room of the ids
@@ -131,11 +132,12 @@ class Texts:
     """The texts of passes, tokenised: (text id, variant, token ids), without special tokens.
 
     The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt prefix should follow each
-    other.
+    other. `check` is called with the texts of each view and slice, and their ids, when they are read first.
     """
 
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
+    def __init__(self, tokenizer: Any, check: Check | None = None) -> None:
+        self._tokenizer, self._check = tokenizer, check
+        self._checked: set[Any] = set()
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
     def of(self, read: Pass, ids: Set[str] | None = None) -> Iterator[Tokenized]:
@@ -146,13 +148,17 @@ class Texts:
         if ids is not None and len(ids) < len(read.text_ids):
             return self._encoded(_rendered(read, ids))
         self._kept = (None, [])
-        encoded = self._encoded(_rendered(read))
+        part = read.sent_texts, len(read.text_ids)  # after a prefix there may be fewer texts
+        encoded = self._encoded(_rendered(read), None if part in self._checked else self._check)
+        self._checked.add(part)
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
         return chain(first, encoded)
 
-    def _encoded(self, texts: Iterable[tuple[str, int, str]]) -> Iterator[Tokenized]:
+    def _encoded(
+        self, texts: Iterable[tuple[str, int, str]], check: Check | None = None
+    ) -> Iterator[Tokenized]:
         texts = iter(texts)
         while some := list(islice(texts, _TOKENIZED_AT_ONCE)):
             encoded = self._tokenizer(
@@ -162,6 +168,8 @@ class Texts:
                 return_token_type_ids=False,
                 verbose=False,
             )["input_ids"]
+            if check:
+                check(some, encoded)
             for (text_id, variant, _), ids in zip(some, encoded, strict=True):
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 

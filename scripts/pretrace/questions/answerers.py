@@ -34,7 +34,9 @@ def answerer_of(
         from pretrace.questions.over_api import ApiAnswerer
 
         with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
-            yield ApiAnswerer(client, load_tokenizer(Path(checkpoint_json)) if checkpoint_json else None)
+            encoding = {key: entry[key] for key in ("special_tokens", "tokenizer_from") if key in entry}
+            tokenizer = load_tokenizer(Path(checkpoint_json), **encoding) if checkpoint_json else None
+            yield ApiAnswerer(client, tokenizer)
         return
     from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint

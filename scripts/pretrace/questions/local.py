@@ -132,7 +132,8 @@ class LocalAnswerer:
     def _ids(self, prompt: Prompt) -> Ids:
         """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
         if self.chat:
-            return self._encoded(self._templated(prompt))
+            # the template's own special tokens are control tokens, whatever texts spell
+            return self._encoded(self._templated(prompt), split_special_tokens=False)
         return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)
 
     def _templated(self, prompt: Prompt) -> str:
@@ -153,8 +154,8 @@ class LocalAnswerer:
         text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
         return text
 
-    def _encoded(self, text: str) -> Ids:
-        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+    def _encoded(self, text: str, **options: bool) -> Ids:
+        return tuple(self.tokenizer(text, add_special_tokens=False, verbose=False, **options)["input_ids"])
 
     def _text(self, ids: Sequence[int]) -> str:
         text: str = self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False)

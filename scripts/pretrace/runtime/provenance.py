@@ -50,6 +50,7 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {key: manifest[key] for key in about}
         | {"gpu": ", ".join(sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")}))}
         | {count: sum(view[count] for view in manifest["views"]) for count in counts}
+        | {"start_token": ", ".join(manifest["starts"].values()), "remarks": manifest["remarks"]}
         for manifest in manifests
     ]
 

@@ -202,12 +202,18 @@ class Model(Registered):
         return self.entry.remote_code and self.study.settings.trust_remote_code
 
     @property
+    def encoding(self) -> dict[str, Any]:
+        """The keys of its entry that say how its tokenizer reads texts."""
+        return self._written("special_tokens", "tokenizer_from")
+
+    @property
     def loading(self) -> dict[str, Any]:
         """The keys of its entry that say how it is loaded."""
+        return self._written("dtype", "max_length", "device_map", "quantise") | self.encoding
+
+    def _written(self, *keys: str) -> dict[str, Any]:
         written = self.entry.written()
-        return {
-            key: written[key] for key in ("dtype", "max_length", "device_map", "quantise") if key in written
-        }
+        return {key: written[key] for key in keys if key in written}
 
     @property
     def api(self) -> dict[str, Any] | None:

@@ -237,7 +237,15 @@ def _check_references(registries: _Registries, downloads: Mapping[str, Download]
     models, benchmarks, _ = registries
     for slug, model in models.entries.items():
         if model.tokenizer is not None:
-            models.require(model.tokenizer, f"{models.places[slug]}.tokenizer")
+            place = models.places[slug]
+            models.require(model.tokenizer, f"{place}.tokenizer")
+            for key in ("special_tokens", "tokenizer_from"):
+                own, other = getattr(model, key), getattr(models.entries[model.tokenizer], key)
+                if own != other:
+                    raise InputError(
+                        f"{place}.{key} is {own or 'not set'}, and that of {model.tokenizer}, which has the same "
+                        f"tokenizer, is {other or 'not set'}; give both entries the same."
+                    )
         if not isinstance(model, TrainedModel):
             continue
         training = model.training

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from pretrace.models.api.client import ApiClient
+from pretrace.models.checkpoint import Checkpoint
 from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.files import digest
 
@@ -12,7 +13,8 @@ from pretrace.runtime.files import digest
 class ApiTarget:
     """`tokenizer`: the model's own, or `CodePoints` where it is not known; `vocabulary` is then None.
 
-    `context`: tokens that fit with the start token, or None.
+    `context`: tokens that fit with the start token, or None. `checkpoint`: the tokenizer's; `tokenizer_from` as in the
+    model's entry.
     """
 
     client: ApiClient
@@ -20,6 +22,8 @@ class ApiTarget:
     tokenizer_digest: str
     vocabulary: int | None
     context: int | None
+    checkpoint: Checkpoint | None = None
+    tokenizer_from: str | None = None
 
     dtype: ClassVar[str] = "float32"
     device: ClassVar[str] = "api"

@@ -1,0 +1,159 @@
+"""What a tokenizer makes of a study's texts: characters it loses, special tokens that texts spell, another reading."""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pretrace.models.tokens import (
+    bos_contradiction,
+    decoder_of,
+    load_declared,
+    special_tokens_in,
+    start_in_words,
+    start_token_ids,
+)
+from pretrace.runtime.errors import InputError
+
+if TYPE_CHECKING:
+    from pretrace.models.api.target import ApiTarget
+    from pretrace.models.target import Target
+
+MOST_LOST = 0.1
+"""The share of a text's characters that a tokenizer may lose, and the share of such texts that a pass may have."""
+_NAMED = 3  # texts that a remark names
+_NO_LETTERS = {"Mn", "Cc", "Cf", "Zs", "Zl", "Zp"}
+"""Accents, control characters and white space, which tokenizers normalise."""
+
+
+class TextCheck:
+    """Collects what is remarkable about texts while they are encoded.
+
+    Without the model's own tokenizer (a server that takes texts) nothing can be checked.
+    """
+
+    def __init__(self, target: "Target | ApiTarget") -> None:
+        self._tokenizer, self._vocabulary = target.tokenizer, target.vocabulary
+        self._lost: dict[str, float] = {}
+        """Text id -> share of its characters that no token holds."""
+        self._unknown: Counter[str] = Counter()
+        """Text id -> its unknown tokens."""
+        self._changed: dict[str, None] = {}
+        self._special: dict[str, str] = {}
+        """Text id -> a special token that it spells."""
+        if self._vocabulary is None or target.checkpoint is None:
+            return
+        self._declared = load_declared(target.checkpoint, self._tokenizer, target.tokenizer_from)
+        self._decoded, self._spelled = decoder_of(self._tokenizer), special_tokens_in(self._tokenizer)
+        self._unknown_id = _unknown_id(self._tokenizer)
+
+    def __call__(self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]) -> None:
+        """Take note of texts (id, variant, text) and their token ids.
+
+        Raises `InputError` for a text with a token that the model has no place for, and for one that the class which
+        the checkpoint names would read differently.
+        """
+        if self._vocabulary is None:
+            return
+        self._compare(texts, encoded)
+        for (text_id, _, text), ids, decoded in zip(texts, encoded, self._decoded(encoded), strict=True):
+            if ids and max(ids) >= self._vocabulary:
+                token = self._tokenizer.convert_ids_to_tokens(max(ids))
+                raise InputError(
+                    f"text '{text_id}' holds '{token}', token {max(ids)} of the tokenizer, and the model's vocabulary "
+                    f"has {self._vocabulary}: it was added to the tokenizer alone. Set special_tokens: as_spelled in "
+                    "the model's entry, remove the token from tokenizer.json, or leave out the text."
+                )
+            if spelled := self._spelled(text):
+                self._special[text_id] = spelled[0]
+            if decoded != text:
+                self._take_note(text_id, text, ids, decoded)
+
+    def _take_note(self, text_id: str, text: str, ids: Sequence[int], decoded: str) -> None:
+        if unknown := sum(id == self._unknown_id for id in ids):
+            self._unknown[text_id] = max(unknown, self._unknown[text_id])
+            [decoded] = self._decoded([[id for id in ids if id != self._unknown_id]])
+        letters = _letters(text)
+        if lost := (letters - _letters(decoded)).total():
+            self._lost[text_id] = max(lost / letters.total(), self._lost.get(text_id, 0))
+        elif _canonical(text) != _canonical(decoded):
+            self._changed[text_id] = None
+
+    def _compare(self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]) -> None:
+        if self._declared is None:
+            return
+        others = self._declared([text for _, _, text in texts], add_special_tokens=False, verbose=False)
+        for (text_id, _, _), ids, other in zip(texts, encoded, others["input_ids"], strict=True):
+            if list(ids) == list(other):
+                continue
+            place = next((i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b), 0)
+            ours, theirs = (
+                " ".join(map(str, tokenizer.convert_ids_to_tokens(list(part[place : place + 5]))))
+                for tokenizer, part in ((self._tokenizer, ids), (self._declared, other))
+            )
+            raise InputError(
+                f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} tokens by tokenizer.json and "
+                f"{len(other)} by {type(self._declared).__name__}, which transformers builds for this checkpoint; from "
+                f"token {place + 1} on {ours} ... and {theirs} ... Choose in the model's entry: tokenizer_from: file "
+                "if the model was trained with tokenizer.json, which is usual, or tokenizer_from: class."
+            )
+
+    def refuse(self, text_ids: Collection[str]) -> None:
+        """Raise `InputError` if the model cannot read many of the texts of a pass."""
+        unreadable = [id for id in text_ids if self._lost.get(id, 0) > MOST_LOST]
+        if len(unreadable) > MOST_LOST * len(text_ids):
+            raise InputError(
+                f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops more than "
+                f"{MOST_LOST:.0%} of the characters of {_named(unreadable)}: {len(unreadable)} of {len(text_ids)} texts, "
+                "whose scores would be about other texts. Leave them out, or choose a model that reads their script."
+            )
+
+    def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
+        """Return how texts were read, for the manifest: the start token of each run in words, and remarks."""
+        starts = {name: start_token_ids(self._tokenizer, name) for name in sorted(set(start_tokens))}
+        words = {name: start_in_words(self._tokenizer, ids) for name, ids in starts.items()}
+        return {"starts": words, "remarks": list(self._remarks(starts))}
+
+    def _remarks(self, starts: Mapping[str, Any]) -> Iterable[str]:
+        if self._vocabulary is None:
+            return
+        if "tokenizer" in starts and (contradiction := bos_contradiction(self._tokenizer)):
+            yield contradiction
+        if self._lost:
+            worst = max(self._lost, key=lambda id: (self._lost[id], id))
+            yield (
+                f"characters that the tokenizer does not know or drops in {_named(self._lost)}; unknown tokens: "
+                f"{self._unknown.total()}; most in '{worst}', {self._lost[worst]:.0%} of its characters"
+            )
+        if self._changed:
+            yield f"white space, case or letters that the tokenizer changes in {_named(self._changed)}"
+        if self._special:
+            way = "as they are spelled" if self._tokenizer.split_special_tokens else "as control tokens"
+            first = next(iter(self._special.values()))
+            yield f"special tokens such as {first} in {_named(self._special)}, read {way}"
+
+
+def _named(text_ids: Collection[str]) -> str:
+    """Return `3 texts ('a', 'b', 'c')`, the first few of them named."""
+    names = ", ".join(f"'{id}'" for id in list(text_ids)[:_NAMED])
+    more = ", ..." if len(text_ids) > _NAMED else ""
+    return f"{len(text_ids)} text{'s' * (len(text_ids) != 1)} ({names}{more})"
+
+
+def _unknown_id(tokenizer: Any) -> int | None:
+    """Return the id for what the vocabulary lacks; None if nothing stands for it, though an end token may be named."""
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None or not hasattr(backend.model, "unk_token"):
+        return None if tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token) else tokenizer.unk_token_id
+    unknown = backend.model.unk_token
+    return None if unknown is None else backend.token_to_id(unknown)
+
+
+def _letters(text: str) -> Counter[str]:
+    """Count a text's characters without case, accents and white space, so that only lost ones differ."""
+    letters = unicodedata.normalize("NFKD", text.casefold())
+    return Counter(letter for letter in letters if unicodedata.category(letter) not in _NO_LETTERS)
+
+
+def _canonical(text: str) -> str:
+    return unicodedata.normalize("NFC", text).strip()
