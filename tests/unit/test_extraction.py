@@ -18,7 +18,7 @@ from pretrace.evaluation.extraction import (
     summary,
     windows_of,
 )
-from pretrace.models.tokens import load_decoder, load_tokenizer, start_token_ids
+from pretrace.models.tokens import decoder_of, load_encoder, load_tokenizer, start_token_ids
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
@@ -65,7 +65,7 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
     benchmark = benchmark_of([TEXT, "A"])
     manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
     cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    windows = windows_of(PassIndex(manifest, job.store), benchmark, cut, load_decoder(tiny_checkpoint(kind)))
+    windows = windows_of(PassIndex(manifest, job.store), benchmark, cut, decoder_of(load_encoder(tiny_checkpoint(kind))))
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)
@@ -103,7 +103,7 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     context, stride = 5, 3
     measured = extraction(start_token, suffix=size, context=context, stride=stride)
     windows = windows_of(
-        PassIndex(manifest, job.store), benchmark, measured, load_decoder(tiny_checkpoint(kind))
+        PassIndex(manifest, job.store), benchmark, measured, decoder_of(load_encoder(tiny_checkpoint(kind)))
     )
     ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
     start = list(start_token_ids(tokenizer, start_token))
@@ -170,7 +170,8 @@ def test_windows_that_repeat_their_own_text_are_found(size):
 def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     """Whatever the tokenizer: characters of several tokens and spaces before words are neither lost nor doubled."""
     text = "The état of the 🙂🙂 union — 多语言"
-    tokenizer, decode = (load(tiny_checkpoint("llama")) for load in (load_tokenizer, load_decoder))
+    record = tiny_checkpoint("llama")
+    tokenizer, decode = load_tokenizer(record), decoder_of(load_encoder(record))
     ids = np.array(tokenizer(text, add_special_tokens=False)["input_ids"])
     assert "".join(pieces(ids, decode)) == text
     assert "".join(pieces(ids[:1], decode)) == decode([ids[:1].tolist()])[0]

@@ -8,7 +8,7 @@ from made_up_jobs import TEXTS, benchmark_of, expected_statistics, rows
 from made_up_jobs import full_request as request
 
 import tiny_models
-from pretrace.models.tokens import load_tokenizer
+from pretrace.models.tokens import load_tokenizer, start_token_ids
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import STATISTICS, Request
 from pretrace.passes.store import Store
@@ -21,8 +21,7 @@ def test_stored_statistics_are_those_of_one_text_at_a_time(
     job, tiny_checkpoint, tiny_model, kind, start_token
 ):
     tokenizer = load_tokenizer(tiny_checkpoint(kind))
-    named = {"none": "", "tokenizer": tiny_models.STARTS[kind]}.get(start_token, start_token)
-    start = tokenizer(named, add_special_tokens=False)["input_ids"]
+    start = list(start_token_ids(tokenizer, start_token))
     stored = rows(job, job([request(start_token=start_token)], kind=kind), start_token)
     assert [row["text_id"] for row in stored] == [f"t{number:03d}" for number in range(len(TEXTS))]
     for text, row in zip(TEXTS, stored, strict=True):

@@ -52,6 +52,7 @@ def test_a_store_that_exists_is_still_found(tmp_path: Path, golden: dict[str, An
         dtype=golden["dtype"],
         device="cpu",
         vocabulary=200,
+        checkpoint=None,
         context=48,
     )
     job.run(

@@ -61,7 +61,9 @@ def ids_of(tiny_checkpoint):
     """Gives the token ids of pieces of text, each tokenised apart."""
     tokenizer = load_tokenizer(tiny_checkpoint("llama"))
     return lambda *pieces: [
-        id for text in pieces for id in tokenizer(text, add_special_tokens=False)["input_ids"]
+        id
+        for text in pieces
+        for id in tokenizer(text, add_special_tokens=False, split_special_tokens=text != "<s>")["input_ids"]
     ]
 
 

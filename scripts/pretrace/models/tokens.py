@@ -181,11 +181,14 @@ def _prepended(tokenizer: Any) -> tuple[int, ...]:
     )
 
 
-def start_in_words(tokenizer: Any, start: Sequence[int]) -> str:
-    """Say which token is put before every text."""
-    if SERVER_START in start:
+def start_in_words(tokenizer: Any, start_token: str) -> str:
+    """Say which token is put before every text, for a run's `start_token`."""
+    if start_token not in ("none", "tokenizer"):
+        return f"starts with {start_token}"
+    ids = start_token_ids(tokenizer, start_token)
+    if SERVER_START in ids:
         return "starts with the server's own token"
-    return f"starts with {_written(tokenizer, start)}" if start else "no start token"
+    return f"starts with {_written(tokenizer, ids)}" if ids else "no start token"
 
 
 def bos_contradiction(tokenizer: Any) -> str:

@@ -2,7 +2,7 @@
 
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models.tokens import (
@@ -11,7 +11,6 @@ from pretrace.models.tokens import (
     load_declared,
     special_tokens_in,
     start_in_words,
-    start_token_ids,
 )
 from pretrace.runtime.errors import InputError
 
@@ -33,7 +32,7 @@ class TextCheck:
     """
 
     def __init__(self, target: "Target | ApiTarget") -> None:
-        self._tokenizer, self._vocabulary = target.tokenizer, target.vocabulary
+        self._tokenizer, self._vocabulary = target.tokenizer, target.checkpoint and target.vocabulary
         self._lost: dict[str, float] = {}
         """Text id -> share of its characters that no token holds."""
         self._unknown: Counter[str] = Counter()
@@ -41,7 +40,7 @@ class TextCheck:
         self._changed: dict[str, None] = {}
         self._special: dict[str, str] = {}
         """Text id -> a special token that it spells."""
-        if self._vocabulary is None or target.checkpoint is None:
+        if target.checkpoint is None or self._vocabulary is None:
             return
         self._declared = load_declared(target.checkpoint, self._tokenizer, target.tokenizer_from)
         self._decoded, self._spelled = decoder_of(self._tokenizer), special_tokens_in(self._tokenizer)
@@ -110,11 +109,10 @@ class TextCheck:
 
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
         """Return how texts were read, for the manifest: the start token of each run in words, and remarks."""
-        starts = {name: start_token_ids(self._tokenizer, name) for name in sorted(set(start_tokens))}
-        words = {name: start_in_words(self._tokenizer, ids) for name, ids in starts.items()}
-        return {"starts": words, "remarks": list(self._remarks(starts))}
+        starts = {name: start_in_words(self._tokenizer, name) for name in sorted(set(start_tokens))}
+        return {"starts": starts, "remarks": list(self._remarks(starts))}
 
-    def _remarks(self, starts: Mapping[str, Any]) -> Iterable[str]:
+    def _remarks(self, starts: Collection[str]) -> Iterable[str]:
         if self._vocabulary is None:
             return
         if "tokenizer" in starts and (contradiction := bos_contradiction(self._tokenizer)):
