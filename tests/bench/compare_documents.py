@@ -7,6 +7,7 @@ types of numbers brought. A `Row` or a `Reading` may name its own. A sentence th
 is an error too, so that an edit of one side shows.
 """
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -336,8 +337,9 @@ def differences(folder: Path) -> Iterator[str]:
 
 def main() -> int:
     """Print what differs; 1 if anything does."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else ROOT / "results" / "embedded"
-    lines = list(differences(folder))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("run", type=Path, nargs="?", default=ROOT / "results" / "embedded")
+    lines = list(differences(parser.parse_args().run))
     numbers = sum(len(source.columns) for *_, sources in checks() for source in sources)
     print(*lines, f"{numbers} numbers compared, {len(lines)} lines differ", sep="\n")
     return bool(lines)
