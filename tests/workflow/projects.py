@@ -144,11 +144,11 @@ import time as _time
 _write = Store.write
 
 
-def _planted(self, key, tables):
+def _planted(self, *chunk):
     if len(list(self.path.glob("*.json"))) >= int(_os.environ.get("PLANTED_AFTER", 10**6)):
         (self.path / ".held").write_text(str(_os.getpid()))
         _time.sleep(600)
-    return _write(self, key, tables)
+    return _write(self, *chunk)
 
 
 Store.write = _planted
