@@ -16,9 +16,6 @@ LEVEL = 0.05
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
 
-ROUNDING = 1e-12
-"""Statistics that differ by less are equal."""
-
 CROSS_FITTED = 2**0.5
 """How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
 
