@@ -103,7 +103,7 @@ def test_the_hub_is_asked_before_anything_is_fetched(project):
             **hub.environment(project.path / "hub"),
         )  # fmt: skip
     assert "| texts of hubble_mmlu | allegrolab/testset_mmlu | 2 |" in done.stdout
-    assert re.search(r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private", done.stdout), done.stdout
+    assert re.search(r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private", done.stdout)
 
 
 @pytest.mark.full
