@@ -19,9 +19,7 @@ import pandas as pd
 from pretrace.render.names import METHOD_LABELS
 
 ROOT = Path(__file__).parents[2]
-README, EMBEDDED, AUDIT, EXTRACTION = (
-    "README.md", "docs/embedded_study.md", "docs/audit.md", "docs/extraction.md",
-)  # fmt: skip
+README, EMBEDDED, EXTRACTION = "README.md", "docs/embedded_study.md", "docs/extraction.md"
 TOLERANCE = 0.05
 PLACES = 3
 NAN = float("nan")
@@ -74,12 +72,6 @@ class Reading(NamedTuple):
 Source = Found | Row | Reading
 
 
-def audit(texts: int, method: str, label: int = 1) -> Row:
-    """Return the row of figure `audit_power` on the medium model, whose share is printed in percent."""
-    where = (("model", MEDIUM), ("method", method), ("texts", texts), ("label", label))
-    return Row("figures/audit_power.csv", where, scale=100)
-
-
 def extracted(document: str, scale: float = 1, *columns: str) -> Row:
     """Return the row of a document of the panel `licences`."""
     where = (("model", SMOLLM), ("benchmark", "licences"), ("unit", "document"), ("document", document))
@@ -103,12 +95,6 @@ def answered(model: str, metric: str, *columns: str) -> Row:
     return Row(
         "tables/de_cop_table2.csv", where, columns or INTERVAL, tolerance=0.01 if metric == "auc" else 0.03
     )
-
-
-def power(model: str, method: str, documents: int) -> Row:
-    """Return the row of figure `corpus_power`, whose share is printed in percent."""
-    where = (("model", model), ("method", method), ("documents", documents))
-    return Row("figures/corpus_power.csv", where, ("share",), 100)
 
 
 RELEASED = {
@@ -209,15 +195,6 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "After seven texts of their own class, {} % of the members and {} % of the non-members are less likely "
      "in the medium model, {} % and {} % in the null model.",
      [corpus(model, "codec", "suspected_share", "held_out_share", scale=100) for model in (MEDIUM, NULL)]),
-    (EMBEDDED, "half of the texts of 4 addresses are enough for Loss to be found (in {} % of the draws).",
-     [power(MEDIUM, "loss", 4)]),
-    (EMBEDDED, "Loss needs 16 of each class (found in {} % of the draws)", [power("pico-en-segments", "loss", 16)]),
-    (AUDIT, "find {} % of the trained documents with one text of each, {} % with three and {} % with six; "
-     "the best single method finds {}, {} and {} %.",
-     [audit(1, "combined"), audit(3, "combined"), audit(6, "combined"),
-      audit(1, "min_k_pp"), audit(3, "gap_k"), audit(6, "min_k")]),
-    (AUDIT, "False alarms on this model are {} to {} %.",
-     [Row("figures/audit_power.csv", (("model", MEDIUM), ("label", 0)), ("least value", "greatest value"), 100)]),
     *((EXTRACTION, f"| {name} | {windows} | {{}} | {{}} | {{}} |",
        [extracted(name, 1, "extractable", "greedy"), extracted(name, 1, "longest_run")._replace(tolerance=20)])
       for name, windows in LICENCES.items()),
@@ -237,7 +214,7 @@ HEADER = "| method | 2026 | placebos | rank |"
 
 def checks() -> Iterator[tuple[str, str, str, list[Source]]]:
     """Yield (document, its words or a table's, sentence, what its numbers are)."""
-    texts = {document: words(document) for document in (README, EMBEDDED, AUDIT, EXTRACTION)}
+    texts = {document: words(document) for document in (README, EMBEDDED, EXTRACTION)}
     for document, sentence, numbers in SENTENCES:
         yield document, texts[document], sentence, numbers
     methods = {label: method for method, label in METHOD_LABELS.items()}

@@ -146,7 +146,7 @@ SEALED = [("SHA-256", "0123")]
 def full_page(folder: Path) -> str:
     """Return a page with everything that there can be, without its style, its script and the bytes of its data.
 
-    It opens with what was found. The rest is folded: papers, what belongs to none, texts and cost.
+    It opens with what was found. The rest is folded: papers, what belongs to none, texts and times.
     """
     headline = made_up.artifact("headline")
     cost = made_up.artifact("benchmark_statistics", paper="surp")

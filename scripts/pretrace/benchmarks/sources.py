@@ -121,8 +121,8 @@ class BenchmarkEntry(Keys):
     caution: Maybe[str] = None
     """A caution that is printed under every table and figure of its documents."""
     randomised: bool = False
-    """Members were drawn at random within each document (and among texts without a document). AUCs then also get an
-    exact permutation test."""
+    """Members were drawn at random within each document. `corpus_test`, which exchanges labels within documents, then
+    takes nothing for granted."""
     rebuilt: bool = False
     """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
     released benchmark must be equal, within the tolerances of artifact `reproduction`."""

@@ -16,9 +16,6 @@ LEVEL = 0.05
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
 
-ROUNDING = 1e-12
-"""Statistics that differ by less are equal."""
-
 CROSS_FITTED = 2**0.5
 """How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
 
@@ -127,31 +124,6 @@ def t_test_as_published(draws: Floats) -> Result:
     return Result(mean - half, mean + half, _two_sided(mean, error, lambda ratio: 2 * stdtr(degrees, -ratio)))
 
 
-def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
-    """Test statistics two-sided, shape (tests, 1 + relabellings); the first has the true labels.
-
-    The difference, shape (tests,), is the first statistic minus the mean over all; p is the share of statistics at
-    least as far from that mean, including the first: (1 + b) / (1 + relabellings), exact where all are exchangeable
-    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). The interval is the
-    difference less the middle 95 % of the relabelled ones.
-    """
-    differences = relabelled - relabelled.mean(axis=1, keepdims=True)
-    observed = differences[:, :1]
-    p = (np.abs(differences) >= np.abs(observed) - ROUNDING).mean(axis=1)
-    low, high = percentile_interval(differences[:, 1:])
-    return observed[:, 0], Result(observed[:, 0] - high, observed[:, 0] - low, p)
-
-
-def delong_test(difference: Floats, variance: Floats) -> Result:
-    """Test differences between AUCs as normal, given DeLong's variance of each difference."""
-    from scipy.special import ndtr, ndtri
-
-    error = np.sqrt(np.maximum(variance, 0))
-    half = ndtri(0.975) * error
-    p = _two_sided(difference, error, lambda ratio: 2 * ndtr(-ratio))
-    return Result(difference - half, difference + half, p)
-
-
 def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
     """Return two-sided p: without any spread 1 for a difference of 0, else 0; NaN where either is unknown."""
     p = tail(ratio(np.abs(difference), error, empty=np.inf))
@@ -173,15 +145,6 @@ def _share_below(values: Floats, others: Floats) -> Floats:
     ascending = np.sort(others)
     below = np.searchsorted(ascending, values, side="left") + np.searchsorted(ascending, values, side="right")
     return below / (2 * len(others)) if len(others) else np.full(len(values), np.nan)
-
-
-def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
-    """Return the variance of an AUC, or of a difference of two AUCs from the differences of their placements.
-
-    DeLong, DeLong and Clarke-Pearson, Biometrics 1988. Takes texts as independent, whatever documents they
-    share.
-    """
-    return sum(float(part.var(ddof=1)) / len(part) for part in (per_member, per_nonmember) if len(part) > 1)
 
 
 def chance(metric: str, nonmembers: Floats) -> Floats:
