@@ -210,7 +210,7 @@ def test_a_pass_of_many_chunks_is_read_in_batches_in_the_order_of_its_texts(
     job, cut, monkeypatch, most, group
 ):
     monkeypatch.setattr(store, "_ROW_GROUP", group)
-    altered = request(altered="word_swaps-3", statistics="logprobs", start_token="tokenizer")
+    altered = request(altered="transpositions-3", statistics="logprobs", start_token="tokenizer")
     manifest = cut([altered])
     files = files_of(manifest)
     index = PassIndex(manifest, job.store)
