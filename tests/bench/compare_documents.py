@@ -105,7 +105,6 @@ LICENCES = {
     "MIT licence": "230", "BSD licence": "325", "Apache licence": "2,118", "address of 1790": "1,225",
     "address of 2026": "1,603",
 }  # fmt: skip
-VERSES = Reading("figures/famous_verses.txt", "{} of the 49 verses of the day", (2,))
 
 # {} is a number; the numbers are compared in order with the columns of what follows
 SENTENCES: list[tuple[str, str, list[Source]]] = [
@@ -161,7 +160,6 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [answered("llama-2-70b", "auc_as_published", "value"), answered("llama-2-70b", "auc", "value")]),
     *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} [{{}}, {{}}] |",
        [answered(model, "auc"), answered(model, "auc_as_published")]) for label, model in RELEASED.items()),
-    (EMBEDDED, "{} of the 49 are among the 102", [VERSES]),
     (EMBEDDED, "It reaches {} [{}, {}] where Min-K% has {}.",
      [Found(SMALL, "sotu_split", 64, "rmia", INTERVAL), Found(SMALL, "sotu_split", 64, "min_k")]),
     (EMBEDDED, "at the paper's k = 0.2 on each model and at every length: {} against {} (small), {} against {} "
@@ -174,12 +172,10 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
       for columns, subset in ((INTERVAL, "1x"), (INTERVAL, "3x"), (AUC, "10x"))]),
     (EMBEDDED, "ReCall has {} and Con-ReCall {} in the medium model",
      [Found(MEDIUM, "sotu_split", 64, "recall"), Found(MEDIUM, "sotu_split", 64, "con_recall")]),
-    (EMBEDDED, "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {}, EZ-MIA {} and WBC {}; Min-K% has {} "
+    (EMBEDDED, "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {} and WBC {}; Min-K% has {} "
      "and Loss {} on the same texts.",
      [Found(MEDIUM, "sotu_split", 64, method, INTERVAL if method == "gap_k" else AUC)
-      for method in ("gap_k", "min_k;window=3", "ez_mia", "wbc", "min_k", "loss")]),
-    (EMBEDDED, "PAC has {} on one era, where Min-K% has {}.",
-     [Found(MEDIUM, "sotu_split", 64, method, AUC, "1989-2024") for method in ("pac", "min_k")]),
+      for method in ("gap_k", "min_k;window=3", "wbc", "min_k", "loss")]),
     (EMBEDDED, "SmolLM2-135M gives back what the web repeats most often: {} % of the windows of the MIT licence, {} % "
      "of the BSD licence and {} % of the Apache licence.",
      [extracted(f"{name} licence", 100) for name in ("MIT", "BSD", "Apache")]),
@@ -198,9 +194,6 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     *((EXTRACTION, f"| {name} | {windows} | {{}} | {{}} | {{}} |",
        [extracted(name, 1, "extractable", "greedy"), extracted(name, 1, "longest_run")._replace(tolerance=20)])
       for name, windows in LICENCES.items()),
-    *((EMBEDDED, f"| {METHOD_LABELS[method]} | {{}} [{{}}, {{}}] | |",
-       [Row("figures/famous_verses.csv", (("kind", "method"), ("method", method)), INTERVAL)])
-      for method in ("loss", "zlib", "min_k", "min_k_pp", "surp", "dc_pdd", "gap_k")),
 ]  # fmt: skip
 
 TABLES = [

@@ -168,7 +168,7 @@ def test_the_windows_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, 
 
 @pytest.mark.parametrize("most", [1, 7, 5_000])
 def test_a_pass_of_many_chunks_is_read_in_batches_a_chunk_at_a_time(job, cut, monkeypatch, most):
-    manifest = cut([request(altered="word_swaps-3", statistics="logprobs", start_token="tokenizer")])
+    manifest = cut([request(altered="transpositions-3", statistics="logprobs", start_token="tokenizer")])
     read, read_table = [], index.read_table
     monkeypatch.setattr(index, "read_table", lambda file: read.append(file.name) or read_table(file))
     passes = PassIndex(manifest, job.store)

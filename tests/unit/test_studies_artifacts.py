@@ -44,7 +44,6 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
         "title": "Texts",
         "caution": "all were read",
         "access": "ask the authors",
-        "classes": ["old", "new"],
     }
     first, second = (
         Plan(load(study(runs=[RUN | {"benchmark": "own"}], benchmarks={"own": texts | more})))

@@ -116,8 +116,6 @@ class BenchmarkEntry(Keys):
     shots that runs ask for)."""
     pooled: bool = False
     """Evaluate all subsets together too. A panel shows this with `subset: ""`."""
-    classes: Maybe[Annotated[list[Some[str]], Field(min_length=2, max_length=2)]] = None
-    """Names of the texts with label 1 and label 0, where these are not members and non-members."""
     caution: Maybe[str] = None
     """A caution that is printed under every table and figure of its documents."""
     randomised: bool = False

@@ -23,7 +23,7 @@ from pretrace.runtime.files import write_text
 PIXELS_PER_INCH = 120
 MEASURED = frozenset({"metrics", "tests", "tokens"})
 """The inputs of renderers of AUCs and the like, which a page explains at its top."""
-OPENING = ("word_for_word", "familiar_texts", "headline")
+OPENING = ("word_for_word", "headline")
 """The artifacts or renderers of the figures that the page opens with, in this order."""
 MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
 """Renderers of the last section: texts, training and times."""

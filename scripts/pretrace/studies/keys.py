@@ -185,7 +185,7 @@ class RunKeys(Keys):
     references: Words = []
     """Reference models for `ref` (default, none)."""
     neighbours: Words = []
-    """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
+    """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
     continuations: Words = []
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""

@@ -30,7 +30,7 @@ File = str | list[str]
 PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 """The files of instructions for views that a model writes, by the view's family."""
 
-PRINTED = ("title", "unavailable", "caution", "classes", "rebuilt")
+PRINTED = ("title", "unavailable", "caution", "rebuilt")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
 MEMORY, TRAINING_MEMORY = 4000, 8000
