@@ -36,6 +36,7 @@ rule write_documents:
     params:
         code=code_digest("write_documents"),
         entry=corpus.building,
+        content=corpus.content,
         shards=corpus_entry.shards,
     script:
         "../../scripts/write_documents.py"

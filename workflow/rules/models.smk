@@ -49,6 +49,7 @@ rule register_checkpoint:
     params:
         code=code_digest("register_checkpoint"),
         path=model.path,
+        content=model.content,
         remote_code=model.may_run_code,
     script:
         "../../scripts/register_checkpoint.py"

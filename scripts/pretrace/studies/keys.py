@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
-from pretrace.runtime.schema import Count, Hub, Keys, Maybe, Slug, Some, Unique
+from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
@@ -63,6 +63,9 @@ class Config(Keys):
     hub."""
     known: Maybe[Some[str]] = None
     """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
+    language: Maybe[Language] = None
+    """Of the study `audit`: the language of the texts, an ISO 639-1 code (default, told by their script: Chinese,
+    Japanese, Thai, Lao, Khmer or Burmese, else English)."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)]
@@ -311,7 +314,7 @@ def _free(name: str) -> str:
 class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Annotated[Slug, AfterValidator(_free)]
+    study: Annotated[Titled, AfterValidator(_free)]
     """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
     refused."""
     title: Maybe[str] = None
