@@ -1,6 +1,6 @@
 """Is one score better than another, or than chance? Tests on paired values, and Holm's correction."""
 
-from collections.abc import Callable
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -120,13 +120,9 @@ def t_test_as_published(draws: Floats) -> Result:
     error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
     half = stdtrit(degrees, 0.975) * error
     mean = few.mean(axis=1)
-    return Result(mean - half, mean + half, _two_sided(mean, error, lambda ratio: 2 * stdtr(degrees, -ratio)))
-
-
-def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
-    """Return two-sided p: without any spread 1 for a difference of 0, else 0; NaN where either is unknown."""
-    p = tail(ratio(np.abs(difference), error, empty=np.inf))
-    return np.where((difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, p))
+    # without any spread p is 0, and 1 where there is no difference
+    p = 2 * stdtr(degrees, -ratio(np.abs(mean), error, empty=np.inf))
+    return Result(mean - half, mean + half, np.where(mean == 0, 1.0, p))
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
