@@ -1,6 +1,5 @@
 """Is one score better than another, or than chance? Tests on paired values, and Holm's correction."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
