@@ -12,11 +12,13 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
 from pretrace.render.published import Paper
-from pretrace.runtime.schema import Keys, Slug, Sources, json_schema, key_texts
+from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts
 from pretrace.studies.keys import (
     ArtifactEntry,
     Config,
@@ -68,6 +70,29 @@ _KINDS = (
 TABLES = {next(iter(kinds)).__name__: kinds for kinds in REGISTRIES.values()}
 TABLES |= {kind.__name__: {kind: []} for kind in _KINDS}
 """The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
+
+
+class _Described(GenerateJsonSchema):
+    """JSON schemas with the text under each key as its description."""
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().model_schema(schema)
+        for key, text in key_texts(schema["cls"]).items():
+            if text:
+                made["properties"][key]["description"] = text
+        return made
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if schema.get("default", ()) in (None, (), "", [], {}):
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def get_title_from_name(self, name: str) -> str:
+        return name
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    return adapter(kind).json_schema(schema_generator=_Described)
 
 
 def with_tables(readme: str) -> str:
