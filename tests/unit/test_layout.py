@@ -29,12 +29,12 @@ ROOMS = (
     "render",
     "studies",
 )
-"""A file imports from its own room and from those before it."""
+"""A file imports from its own room, from those before it, and `seeds`."""
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_from_those_before_it(room):
-    allowed = ROOMS[: ROOMS.index(room) + 1]
+    allowed = {"seeds", *ROOMS[: ROOMS.index(room) + 1]}
     names = {
         (path.relative_to(LIBRARY).as_posix(), name)
         for path in (LIBRARY / room).rglob("*.py")
@@ -64,6 +64,12 @@ def test_no_imports_go_in_a_circle():
 
 def test_every_room_has_its_place():
     assert {path.parent.name for path in LIBRARY.glob("*/__init__.py")} == set(ROOMS)
+
+
+def test_the_room_that_no_digest_counts_draws_and_computes_nothing():
+    names = {name.split(".")[0] for path in (LIBRARY / "runtime").rglob("*.py") for name in imported(path)}
+    assert not names & {"numpy", "random", "scipy", "sklearn", "torch"}
+    assert not any("pretrace.seeds" in imported(path) for path in (LIBRARY / "runtime").rglob("*.py"))
 
 
 def test_the_library_never_sees_snakemake():
