@@ -84,12 +84,6 @@ def configuration(wildcards):
     return STUDY.path.read_text(encoding="utf-8")
 
 
-# a parameter that depends on an output reruns no job; the job records the commit that it read
-def pins(wildcards, output):
-    """The commits that replace the entries' revisions."""
-    return STUDY.pins
-
-
 def seal_of_study():
     """The sealed plan that every pass of an audit waits for, or [] for other studies."""
     return ancient(PLAN.seals) if PLAN.is_sealed else []
