@@ -12,7 +12,7 @@ from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import warnings_since
 from pretrace.studies import Plan, load_study
-from pretrace.studies.compute import api_work, texts_of_apis
+from pretrace.studies.estimate import measured
 from pretrace.studies.user_files import announcement, check_user_files
 
 STARTED = time()

@@ -15,7 +15,7 @@ from pretrace.models.entries import AnswersModel, ModelEntry
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu
-from pretrace.studies.compute import FORWARD
+from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import files_of, path_of
