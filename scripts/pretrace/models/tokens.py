@@ -35,16 +35,11 @@ def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know;
     tokens added to a tokenizer, as a [PAD], may lack a place in the model, because no text holds them.
     """
-    import transformers
+    from pretrace.models.architecture import read_config
 
     path = checkpoint.path
-    with explain_failure(f"transformers cannot read {path / 'config.json'}"):
-        config = transformers.AutoConfig.from_pretrained(
-            path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-        )
-    if config.is_encoder_decoder:
-        raise InputError(f"{path} is an encoder-decoder model ({config.model_type}); a causal one is needed")
-    config, added = config.get_text_config(), tokenizer.get_added_vocab()
+    config = read_config(path, remote_code=checkpoint.remote_code).get_text_config()
+    added = tokenizer.get_added_vocab()
     highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
     if highest >= config.vocab_size:
         raise InputError(

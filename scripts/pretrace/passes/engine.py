@@ -84,8 +84,10 @@ class Engine:
         while todo:
             first = window[todo[0][0]]
             shares = attempt(self._shares, prompt_prefix)
-            longest = (0 if shares else len(prompt_prefix.ids)) + len(first.tokens)
+            ahead = 0 if shares else len(prompt_prefix.ids)
+            longest = ahead + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
+            batch = batch[: self.features.alike([ahead + len(window[places[0]].tokens) for places in batch])]
             requests = [window[indices[0]] for indices in batch]
             computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
             if computed is None:
@@ -144,15 +146,17 @@ class Engine:
     def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str) -> torch.Tensor:
         """Statistics [numbers, tokens of all texts], which a GPU may not have computed yet.
 
-        Right padding under causal attention needs no mask; the last token need not be read.
+        Right padding under causal attention needs no mask; the last token need not be read, but where positions are
+        read by the length of the whole text.
         """
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
             ahead = prompt_prefix.ids if encoded is None else ()
             rows = [np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens]) for request in batch]
-            inputs = np.zeros((len(rows), max(map(len, rows)) - 1), dtype=np.int64)
+            unread = 0 if self.features.stretches else 1
+            inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
-                place[: len(row) - 1] = row[:-1]
+                place[: len(row) - unread] = row[: len(row) - unread]
             targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]
