@@ -57,6 +57,8 @@ class Engine:
         empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
+        for indices in todo:
+            self._check_ids(window[indices[0]])
         # the tokens decide among equally long texts: batches do not depend on the texts' ids
         todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
@@ -110,6 +112,13 @@ class Engine:
                     "its weights are damaged: fetch or save the checkpoint again."
                 )
         return arrays
+
+    def _check_ids(self, request: Request) -> None:
+        if request.tokens.max() >= self.features.vocabulary:
+            raise InputError(
+                f"{self.name}: text '{request.text_id}' has token {request.tokens.max()}, and the model has embeddings "
+                f"of {self.features.vocabulary} tokens. Put the tokenizer there that the model was trained with."
+            )
 
     def _back_off(self, texts: int, longest: int, request: Request) -> None:
         self.batch_tokens = smaller_budget(

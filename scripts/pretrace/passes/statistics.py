@@ -83,7 +83,7 @@ class Head:
         rows = inputs.reshape(-1, inputs.shape[-1])
         logits = self._logits[: len(rows)]
         self._product(rows, slice(None), logits)
-        return logits.view(*inputs.shape[:-1], -1)
+        return logits.view(*inputs.shape[:-1], logits.shape[1])
 
     def _by_slices(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
         """Fill `out` slice by slice of the vocabulary, because whole rows of logits do not stay in cache."""
@@ -302,7 +302,7 @@ class _Finish:
             _replaced(self._model.get_output_embeddings(), layer),
         ):
             logits: torch.Tensor = self._model(input_ids=ids, use_cache=False).logits[0]
-        return logits.float()
+        return logits.to(hidden.device).float()
 
 
 @contextmanager
@@ -356,16 +356,18 @@ def output_layer(model: Any) -> Head | None:
     if hidden is None or hidden.shape[-1] != layer.weight.shape[1] or len(inputs) != 1:
         return None
     # Mamba's hidden states are float32 whatever the weights' type
-    unchanged = torch.allclose(inputs[0].float(), hidden.to(inputs[0].dtype).float(), equal_nan=True)
-    if unchanged and torch.equal(finished.float(), marks):
+    states = hidden.to(inputs[0].device, inputs[0].dtype)
+    unchanged = torch.allclose(inputs[0].float(), states.float(), equal_nan=True)
+    if unchanged and torch.equal(finished.to(marks.device).float(), marks):
         return Head(layer.weight, layer.bias)
     return _finished_head(model, layer, probe, reads[0])
 
 
 def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any) -> Head | None:
     """Return the layer in the model's own code, if that gives the model's logits; else None."""
-    logits = model(input_ids=probe, use_cache=False).logits[0].float().log_softmax(-1).clamp(min=-100)
-    hidden = read.last_hidden_state[0]
+    hidden = read.last_hidden_state[0].to(layer.weight.device)
+    logits = model(input_ids=probe, use_cache=False).logits[0].to(hidden.device).float()
+    logits = logits.log_softmax(-1).clamp(min=-100)
     for dtype in (torch.float32, model.dtype):
         finish = _Finish(model, read, dtype)
         head = Head(layer.weight, layer.bias, finish)
