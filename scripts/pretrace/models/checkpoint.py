@@ -22,11 +22,11 @@ BESIDE = (
     "chat_template.jinja",
 )
 RECORD = "checkpoint.json"
+ADAPTER = "adapter_config.json"
 _VERIFIED = "verified.json"
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
-_ADAPTER = "adapter_config.json"
 _INTEGERS = ("I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL")
 
 
@@ -69,7 +69,7 @@ class Checkpoint:
         Large weights take a minute. With `folder` a file is hashed once: verified.json in it keeps its hash, size and
         times, and counts as long as all are equal.
         """
-        _refuse_adapter(self.path)
+        refuse_adapter(self.path)
         memory = None if folder is None else folder / _VERIFIED
         known = read_json(memory) if memory and memory.is_file() else {}
         hashed = {}
@@ -178,17 +178,17 @@ def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = Fal
     return checkpoint
 
 
-def _refuse_adapter(path: Path) -> None:
+def refuse_adapter(path: Path) -> None:
     """Raise `InputError` for an adapter beside the model, which transformers applies where peft is installed."""
-    if (path / _ADAPTER).is_file():
+    if (path / ADAPTER).is_file():
         raise InputError(
-            f"{path} has an adapter beside the model ({_ADAPTER}): whether it is applied would depend on the packages "
+            f"{path} has an adapter beside the model ({ADAPTER}): whether it is applied would depend on the packages "
             "of a machine. Merge it into the model (peft: merge_and_unload) and save that, or remove the adapter."
         )
 
 
 def _settings_of(path: Path) -> list[str]:
-    _refuse_adapter(path)
+    refuse_adapter(path)
     if not (path / "config.json").is_file():
         raise InputError(f"{path} has no config.json: a checkpoint as `save_pretrained` writes it is needed")
     vocabularies = [name for name in VOCABULARIES if (path / name).is_file()]
