@@ -75,7 +75,7 @@ def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its
     artifact = made_up.artifact("extraction_map", panels=[golden.OWN])
     files = made_up.render(artifact, results, tmp_path)
     (excerpt,) = excerpts_of(files["csv"])
-    assert excerpt.title == "members: book, token 50 (likeliest passage: probability 0.5)"
+    assert excerpt.title == "members: book (likeliest passage: token 50, probability 0.5)"
     around, likeliest, after = excerpt.stretches
     assert around == ("".join(f" {word}" for word in words[21:50]), "", "below 1 in 1,000,000"), (
         "it does not go over a window that is left out"

@@ -259,7 +259,7 @@ class Drawing:
                 with atomic_path(files[suffix]) as part:
                     self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box)
         lacking = undrawable(self.figure)
-        boxes = f"This machine has no font for {lacking}: the figure shows boxes, the CSV has the names."
+        boxes = f"This machine has no font for {lacking}: the figure shows boxes, the data have the names."
         write_text(files["csv"], csv_text(self.frame))
         write_text(files["txt"], self.noted([boxes] * bool(lacking)).reading + "\n")
 

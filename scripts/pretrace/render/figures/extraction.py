@@ -190,8 +190,8 @@ def excerpts_of(csv: Path) -> Iterator[Excerpt]:
         rows = records_of(own.sort_values("start"))
         top = max(rows, key=lambda row: -np.inf if pd.isna(row["log_p_top"]) else float(row["log_p_top"]))
         p = float(np.exp(top["log_p_top"]))  # missing below the first colour
-        said = f"likeliest passage: probability {p:.2g}" if p > GIVEN_BACK else NONE_LIKELY
-        title = f"{GROUPS[top['label']]}: {top['document']}, token {top['start']:,} ({said})"
+        likeliest = f"likeliest passage: token {top['start']:,}, probability {p:.2g}"
+        title = f"{GROUPS[top['label']]}: {top['document']} ({likeliest if p > GIVEN_BACK else NONE_LIKELY})"
         yield Excerpt(title, [(json.loads(row["words"]), *_heat(row["log_p_top"])) for row in rows])
 
 

@@ -376,7 +376,7 @@ HTML = Markup(
     "<u>{}</u>",
     "<i>{}</i>",
     '<span class="rest">{}</span>',
-    '<details class="passage"><summary>{}</summary><p>{}</p></details>',
+    '<details class="passage"><summary><bdi>{}</bdi></summary><p dir="auto">{}</p></details>',
 )
 
 
