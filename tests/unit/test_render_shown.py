@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
 EVERY_METHOD = {"method_table", "headline", "blind_audit"}
 """Renderers that show all methods of their panels, but no variants, if the artifact names none."""
-OF_EVERY_RUN = {"cost", "reproduction", "reproduction_figure"}
+OF_EVERY_RUN = {"reproduction", "reproduction_figure"}
 """Artifacts about all runs, whatever else shows them."""
 
 

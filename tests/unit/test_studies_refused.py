@@ -156,7 +156,7 @@ REFUSED = [
     (run(methods=[{"con_recall": {"gamma": [1e308]}}]), "above -100 and at most 100"),
     (run(methods=["loss", "ref"]), "runs.0.methods: ref cannot ... add references: [MODEL] to the run"),
     (run(methods=["dc_pdd"]), "dc_pdd cannot be computed: ... add corpora: [CORPUS] to the run"),
-    (run(methods=["neighbor"]), "neighbor ... add neighbours: [word_swaps-25] to the run"),
+    (run(methods=["neighbor"]), "neighbor ... add neighbours: [neighbours_by_MODEL-25] to the run"),
     (text(methods=["loss", "de_cop"]), "de_cop cannot be computed: texts asks no questions. ... key question"),
     (run(methods=["lowercase"], benchmark="peoples_daily"), "'zh' has no lower case. Leave lowercase out"),
     # shots

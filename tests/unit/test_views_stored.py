@@ -12,7 +12,8 @@ from tiny_checkpoints import causal_checkpoint, masked_model
 
 from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, seed_of, write_parquet
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
 from pretrace.views.zero_access import complete, read_openings
@@ -124,8 +125,8 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
     assert read(view="original", altered="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
-    swapped = VIEWS["word_swaps-3"].variants(shorter, seed_of("word_swaps-3", "delete-20", "t0"))
-    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="word_swaps-3", stored={}))
+    swapped = VIEWS["transpositions-3"].variants(shorter, seed_of("transpositions-3", "delete-20", "t0"))
+    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}))
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 

@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, atomic_path, seed_of
+from pretrace.runtime.files import JsonObject, atomic_path
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
+from pretrace.seeds import seed_of
 
 T = TypeVar("T")
 
@@ -30,7 +31,8 @@ class CorpusEntry(Keys):
     language: Language = "en"
     """ISO 639-1 code."""
     path: Maybe[Some[str]] = None
-    """Your own file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
+    """Your own file, relative to this file: rows (.jsonl, .csv, .tsv, .parquet) with the text under `field`, or .txt
+    with one document a line; also with .gz or .zst."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -1,5 +1,6 @@
 """A checkpoint's tokenizer, without its weights, and the start token of a run."""
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import read_json
+from pretrace.runtime.logs import log
 
 SERVER_START = -1
 """Stands for a start token that a server puts before a text by itself."""
@@ -35,7 +37,7 @@ def load_tokenizer(
                 checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
             )
             if backend := getattr(tokenizer, "backend_tokenizer", None):
-                _settle(backend)
+                tokenizer._tokenizer = _settled(backend, checkpoint)
         else:
             encoder = _from_file(checkpoint)
             tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
@@ -60,22 +62,25 @@ def load_declared(checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | 
     return None if alike and alike.to_str() == tokenizer.backend_tokenizer.to_str() else declared
 
 
+def _unplaced(added: dict[int, Any], checkpoint: Checkpoint) -> set[str]:
+    """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
+    with explain_failure(f"{checkpoint.path / 'config.json'} is no configuration"):
+        config = read_json(checkpoint.path / "config.json")
+        rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
+        return {token.content for id, token in added.items() if rows is not None and id >= rows}
+
+
 def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """Load the configuration of a checkpoint's text model.
 
-    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know;
-    tokens added to a tokenizer, as a [PAD], may lack a place in the model, because few texts hold them.
+    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know.
+    Tokens added to a tokenizer, as a [PAD], may lack an embedding: texts are read without them (`load_tokenizer`).
     """
-    import transformers
+    from pretrace.models.architecture import read_config
 
     path = checkpoint.path
-    with explain_failure(f"transformers cannot read {path / 'config.json'}"):
-        config = transformers.AutoConfig.from_pretrained(
-            path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-        )
-    if config.is_encoder_decoder:
-        raise InputError(f"{path} is an encoder-decoder model ({config.model_type}); a causal one is needed")
-    config, added = config.get_text_config(), tokenizer.get_added_vocab()
+    config = read_config(path, remote_code=checkpoint.remote_code).get_text_config()
+    added = tokenizer.get_added_vocab()
     highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
     if highest >= config.vocab_size:
         raise InputError(
@@ -127,18 +132,28 @@ def _is_file(checkpoint: Checkpoint) -> bool:
 def _from_file(checkpoint: Checkpoint) -> Any:
     import tokenizers
 
-    encoder = tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
-    _settle(encoder)
-    return encoder
+    return _settled(tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json")), checkpoint)
 
 
-def _settle(encoder: Any) -> None:
-    """Switch off what cuts, fills and draws tokens: BPE's dropout, and the sampling of a unigram model."""
+def _settled(encoder: Any, checkpoint: Checkpoint) -> Any:
+    """Return a tokenizer that neither cuts, fills nor draws (BPE's dropout, the sampling of a unigram model).
+
+    Added tokens without an embedding are read as any other text that is spelled so.
+    """
+    if unplaced := _unplaced(encoder.get_added_tokens_decoder(), checkpoint):
+        log.warning(
+            "%s: the model has no embedding of %s; texts that hold them are read as spelled",
+            checkpoint.path, ", ".join(sorted(unplaced)[:5]),
+        )  # fmt: skip
+        parts = json.loads(encoder.to_str())
+        parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in unplaced]
+        encoder = type(encoder).from_str(json.dumps(parts))
     encoder.no_truncation()
     encoder.no_padding()
     for setting in ("dropout", "alpha", "nbest_size"):
         if getattr(encoder.model, setting, None) is not None:
             setattr(encoder.model, setting, None)
+    return encoder
 
 
 def special_tokens_in(tokenizer: Any) -> Callable[[str], list[str]]:

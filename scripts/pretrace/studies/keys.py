@@ -1,7 +1,7 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
 A key's type is what it is checked by, and the text under it is its description: in complaints, in the JSON schemas of
-workflow/schemas/ and in the tables of config/README.md, which `pretrace.studies.documented` writes.
+workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
-from pretrace.runtime.schema import Count, Hub, Keys, Maybe, Slug, Some, Unique
+from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
@@ -57,12 +57,15 @@ class Config(Keys):
     study: str
     """A name under `studies/`, or the path of a study file."""
     texts: Maybe[Some[str]] = None
-    """Of the study `audit`: your file of texts. [docs/audit.md](../docs/audit.md) explains the three keys."""
+    """Of the study `audit`: your file of texts. [docs/audit.md](audit.md) explains the three keys."""
     model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a checkpoint, or an id of the Hugging Face
     hub."""
     known: Maybe[Some[str]] = None
     """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
+    language: Maybe[Language] = None
+    """Of the study `audit`: the language of the texts, an ISO 639-1 code (default, told by their script: Chinese,
+    Japanese, Thai, Lao, Khmer or Burmese, else English)."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)]
@@ -86,7 +89,7 @@ class Config(Keys):
     checkpoint's folder, answers, or a data set's files under their own names. Relative to the working directory."""
     servers: dict[str, Server] = {}
     """Slug of a model -> your own inference server that answers for it, with its `base_url`:
-    [docs/clusters.md](../docs/clusters.md#large-models-behind-your-own-server)."""
+    [docs/clusters.md](clusters.md#large-models-behind-your-own-server)."""
     revisions: Maybe[Some[str]] = None
     """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
     available: Unique[str] = []
@@ -185,7 +188,7 @@ class RunKeys(Keys):
     references: Words = []
     """Reference models for `ref` (default, none)."""
     neighbours: Words = []
-    """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
+    """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
     continuations: Words = []
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
@@ -311,7 +314,7 @@ def _free(name: str) -> str:
 class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Annotated[Slug, AfterValidator(_free)]
+    study: Annotated[Titled, AfterValidator(_free)]
     """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
     refused."""
     title: Maybe[str] = None
