@@ -65,7 +65,9 @@ def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
     benchmark = benchmark_of([TEXT, "A"])
     manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
     cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    windows = windows_of(PassIndex(manifest, job.store), benchmark, cut, decoder_of(load_encoder(tiny_checkpoint(kind))))
+    windows = windows_of(
+        PassIndex(manifest, job.store), benchmark, cut, decoder_of(load_encoder(tiny_checkpoint(kind)))
+    )
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)

@@ -242,17 +242,6 @@ def test_ids_without_transformers_are_those_with_it(record):
     }
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [{"tokenizer_class": "GPT2Tokenizer"}, {"add_prefix_space": True}, {"pad_token": "not among them"}],
-)
-def test_other_tokenizers_are_loaded_by_transformers(directory, tmp_path, changes):
-    settings = directory / "tokenizer_config.json"
-    settings.write_text(json.dumps(json.loads(settings.read_text()) | changes))
-    encoder = load_encoder(_registered(directory, tmp_path))
-    assert type(encoder).__module__.startswith("transformers")
-
-
 def test_counting_imports_no_transformers(record):
     code = (
         "import sys; from pathlib import Path; from pretrace.corpora import counts; "

@@ -1,10 +1,165 @@
-"""The start token of a run: what the tokenizer puts first by itself, none, or a named one."""
+"""A checkpoint's tokenizer: one reading everywhere, tokenizer.json's; and the start token of a run."""
+
+import json
+import re
+from types import SimpleNamespace
 
 import pytest
+import tokenizers
+from tokenizers import normalizers, pre_tokenizers, processors
 
 import tiny_models
-from pretrace.models.tokens import start_token_ids
+from pretrace.models.checkpoint import register_local
+from pretrace.models.tokens import (
+    bos_contradiction,
+    decoder_of,
+    load_declared,
+    load_encoder,
+    load_tokenizer,
+    start_in_words,
+    start_token_ids,
+)
+from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
+
+TEXTS = ["In 1934 the Congress met 120 members", "cafe\u0301 ﬁne", " a <s>b</s>\n\n  c", "数据集"]
+
+
+@pytest.fixture
+def registered(tmp_path):
+    """Records a checkpoint whose tokenizer.json and tokenizer_config.json are changed; returns it and its record."""
+
+    def make(kind="gpt_neox", change=lambda tokenizer: None, **settings):
+        folder = tiny_models.tiny_model(kind, tmp_path / "model")
+        if kind == "qwen2":  # a tokenizer of its own, which transformers would rebuild
+            tiny_models.tiny_tokenizer().save_pretrained(folder)
+        tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+        change(tokenizer)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        written = json.loads((folder / "tokenizer_config.json").read_text())
+        (folder / "tokenizer_config.json").write_text(json.dumps(written | settings))
+        return register_local(folder, tmp_path / "checkpoint.json"), tmp_path / "checkpoint.json"
+
+    return make
+
+
+def plain_cut(tokenizer):
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+
+
+def dropping(tokenizer):
+    tokenizer.model.dropout = 0.5
+
+
+def filling(tokenizer):
+    tokenizer.enable_truncation(3)
+    tokenizer.enable_padding(length=64)
+
+
+def folding(tokenizer):
+    tokenizer.normalizer = normalizers.NFKC()
+
+
+@pytest.mark.parametrize(
+    ("kind", "change", "settings", "differs"),
+    [
+        ("gpt_neox", lambda tokenizer: None, {}, ""),
+        ("qwen2", lambda tokenizer: None, {}, "text '0' has .* by Qwen2Tokenizer"),
+        ("gpt_neox", plain_cut, {"tokenizer_class": "GPTNeoXTokenizer"}, "text '1' .* by GPTNeoXTokenizer"),
+        ("gpt_neox", folding, {"tokenizer_class": "CohereTokenizer"}, "text '0' .* by CohereTokenizer"),
+        ("gpt_neox", dropping, {}, ""),
+        ("gpt_neox", filling, {}, ""),
+        ("gpt_neox", lambda tokenizer: None, {"pad_token": "[PAD]"}, ""),
+    ],
+)
+def test_texts_are_read_by_tokenizer_json_and_another_reading_is_an_error(
+    registered, kind, change, settings, differs
+):
+    checkpoint, record = registered(kind, change, **settings)
+    tokenizer = load_tokenizer(checkpoint)
+    right = tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json"))
+    right.no_truncation()
+    right.no_padding()
+    right.model.dropout, right.encode_special_tokens = None, True
+    ids = [right.encode(text, add_special_tokens=False).ids for text in TEXTS]
+    assert tokenizer(TEXTS, add_special_tokens=False)["input_ids"] == ids
+    assert [each.ids for each in load_encoder(record).encode_batch(TEXTS, add_special_tokens=False)] == ids
+    check = checking(checkpoint)
+    if differs:
+        with pytest.raises(InputError, match=f"(?s){differs}.* tokenizer_from: file"):
+            check([(str(number), 0, text) for number, text in enumerate(TEXTS)], ids)
+        assert load_declared(checkpoint, tokenizer, "file") is None
+        chosen = load_tokenizer(checkpoint, tokenizer_from="class")
+        assert type(chosen).__name__ == settings.get("tokenizer_class", "Qwen2Tokenizer")
+        of_class = load_encoder(record, tokenizer_from="class").encode_batch(TEXTS, add_special_tokens=False)
+        assert [each.ids for each in of_class] == chosen(TEXTS, add_special_tokens=False)["input_ids"] != ids
+    else:
+        check([(str(number), 0, text) for number, text in enumerate(TEXTS)], ids)
+
+
+@pytest.mark.parametrize(
+    ("way", "pieces"), [("as_spelled", ["<", "s", ">", "a"]), ("as_control", ["<s>", "a"])]
+)
+def test_special_tokens_of_a_text_are_read_as_the_entry_says(registered, way, pieces):
+    checkpoint, record = registered("llama")
+    tokenizer, encoder = load_tokenizer(checkpoint, way), load_encoder(record, way)
+    assert tokenizer.convert_ids_to_tokens(tokenizer("<s>a", add_special_tokens=False)["input_ids"]) == pieces
+    assert encoder.encode("<s>a", add_special_tokens=False).tokens == pieces
+    assert start_token_ids(tokenizer, "tokenizer") == (1,), "its own start token stays one"
+    assert "split_special_tokens" not in tokenizer.init_kwargs, "saved with no model that is trained further"
+    assert decoder_of(tokenizer)([[1, 37]]) == decoder_of(encoder)([[1, 37]])
+
+
+def checking(checkpoint, way="as_spelled", vocabulary=tiny_models.VOCABULARY):
+    tokenizer = load_tokenizer(checkpoint, way)
+    return TextCheck(
+        SimpleNamespace(
+            tokenizer=tokenizer, vocabulary=vocabulary, checkpoint=checkpoint, tokenizer_from=None
+        )
+    )
+
+
+def checked(check, tokenizer, texts):
+    ids = tokenizer(list(texts.values()), add_special_tokens=False)["input_ids"]
+    check([(id, 0, text) for id, text in texts.items()], ids)
+    return check.facts(["none"])["remarks"]
+
+
+def without_bytes(tokenizer):
+    """Of the alphabet only Latin letters: other characters vanish, as in a tokenizer without byte fallback."""
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.decoder = tokenizers.decoders.Fuse()
+
+
+@pytest.mark.parametrize(
+    ("change", "way", "texts", "remarks"),
+    [
+        (plain_cut, "as_spelled", {"a": "The state 数据 🙂", "b": " e\u0301 "}, []),
+        (folding, "as_spelled", {"a": "ﬁne", "b": "fine"}, ["case or letters .* in 1 text \\('a'\\)"]),
+        (plain_cut, "as_spelled", {"a": "x</s>"}, ["special tokens such as </s> in 1 text .* as they are spelled"]),
+        (plain_cut, "as_control", {"a": "x</s>"}, ["special tokens such as </s> in 1 text .* as control tokens"]),
+        (
+            without_bytes, "as_spelled", {"a": "数据 x", "b": "The state", "c": "数据"},
+            ["does not know or drops in 2 texts \\('a', 'c'\\).* most in 'c', 100%", "white space.* 1 text \\('b'\\)"],
+        ),
+    ],
+)  # fmt: skip
+def test_what_a_tokenizer_makes_of_texts_is_counted_and_named(registered, change, way, texts, remarks):
+    checkpoint, _ = registered("gpt_neox", change)
+    check = checking(checkpoint, way)
+    written = checked(check, load_tokenizer(checkpoint, way), texts)
+    assert len(written) == len(remarks), written
+    assert all(re.search(*pair) for pair in zip(remarks, written, strict=True)), written
+    if change is without_bytes:
+        with pytest.raises(InputError, match=r"more than 10% of the characters of 2 texts .*2 of 3"):
+            check.refuse(list(texts))
+        check.refuse(["b"] * 30 + ["a"])
+
+
+def test_a_token_that_the_model_has_no_place_for_is_named_with_its_text(registered):
+    checkpoint, _ = registered()
+    with pytest.raises(InputError, match="text 'a' holds 'A', token"):
+        checked(checking(checkpoint, vocabulary=5), load_tokenizer(checkpoint), {"a": "A"})
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)
@@ -13,11 +168,33 @@ def test_tokenizer_means_what_the_tokenizer_itself_prepends(kind):
     start = start_token_ids(tokenizer, "tokenizer")
     assert tokenizer.convert_ids_to_tokens(start) == [tiny_models.STARTS[kind]][: len(start)]
     assert bool(start) == (kind != "gpt_neox")
+    words = start_in_words(tokenizer, "tokenizer")
+    assert (
+        words == {"gpt_neox": "no start token", "llama": "starts with <s>", "opt": "starts with </s>"}[kind]
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "settings", "words"),
+    [
+        ("llama", {"add_bos_token": True}, None),
+        ("gpt_neox", {"add_bos_token": False}, None),
+        ("gpt_neox", {}, None),
+        ("gpt_neox", {"add_bos_token": True, "bos_token": "<s>"}, "puts no token first.* start_token: '<s>'"),
+        ("llama", {"add_bos_token": False}, "puts <s> first.* start_token: none"),
+    ],
+)
+def test_a_key_that_contradicts_what_is_put_first_is_a_remark(registered, kind, settings, words):
+    checkpoint, _ = registered(kind, **settings)
+    contradiction = bos_contradiction(load_tokenizer(checkpoint))
+    assert bool(contradiction) == bool(words)
+    assert re.search(words or "", contradiction), contradiction
+    remarks = checking(checkpoint).facts(["tokenizer"])["remarks"]
+    assert remarks == [contradiction] * bool(contradiction)
+    assert not checking(checkpoint).facts(["<s>"])["remarks"], "a run that names its token has chosen"
 
 
 def test_an_end_token_that_a_tokenizer_appends_is_no_start_token():
-    from tokenizers import processors
-
     tokenizer = tiny_models.tiny_tokenizer()
     tokenizer.backend_tokenizer.post_processor = processors.TemplateProcessing(
         single="$A </s>", special_tokens=[("</s>", 2)]

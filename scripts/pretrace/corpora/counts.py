@@ -47,9 +47,9 @@ def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]]
     `tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
     """
     if not hasattr(tokenizer, "encode_batch_fast"):
-        return lambda texts: (
-            tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts
-        ), set(tokenizer.all_special_ids)
+        return lambda texts: (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts), set(
+            tokenizer.all_special_ids
+        )
     special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
     return lambda texts: (
         each.ids for each in tokenizer.encode_batch_fast(texts, add_special_tokens=False)

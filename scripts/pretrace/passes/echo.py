@@ -250,9 +250,7 @@ def echo_target(
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
     vocabulary = load_config(checkpoint, tokenizer).vocab_size
-    return ApiTarget(
-        client, tokenizer, checkpoint.digest, vocabulary, context, checkpoint, tokenizer_from
-    )
+    return ApiTarget(client, tokenizer, checkpoint.digest, vocabulary, context, checkpoint, tokenizer_from)
 
 
 class EchoScorer:

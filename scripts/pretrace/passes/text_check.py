@@ -32,7 +32,8 @@ class TextCheck:
     """
 
     def __init__(self, target: "Target | ApiTarget") -> None:
-        self._tokenizer, self._vocabulary = target.tokenizer, target.checkpoint and target.vocabulary
+        self._tokenizer = target.tokenizer
+        self._vocabulary = None if target.checkpoint is None else target.vocabulary
         self._lost: dict[str, float] = {}
         """Text id -> share of its characters that no token holds."""
         self._unknown: Counter[str] = Counter()
@@ -103,7 +104,7 @@ class TextCheck:
         if len(unreadable) > MOST_LOST * len(text_ids):
             raise InputError(
                 f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops more than "
-                f"{MOST_LOST:.0%} of the characters of {_named(unreadable)}: {len(unreadable)} of {len(text_ids)} texts, "
+                f"{MOST_LOST:.0%} of the characters of {_named(unreadable)}, {len(unreadable)} of {len(text_ids)}, "
                 "whose scores would be about other texts. Leave them out, or choose a model that reads their script."
             )
 
@@ -142,7 +143,11 @@ def _unknown_id(tokenizer: Any) -> int | None:
     """Return the id for what the vocabulary lacks; None if nothing stands for it, though an end token may be named."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not hasattr(backend.model, "unk_token"):
-        return None if tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token) else tokenizer.unk_token_id
+        return (
+            None
+            if tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token)
+            else tokenizer.unk_token_id
+        )
     unknown = backend.model.unk_token
     return None if unknown is None else backend.token_to_id(unknown)
 
