@@ -1,6 +1,7 @@
 """Answers of a completions endpoint that scores prompts, computed by the project's own engine on a tiny model."""
 
 import threading
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -32,11 +33,12 @@ class EchoServer:
     ignored  `echo` and `prompt_logprobs` are ignored, as by llama.cpp
     most     the most log-probabilities that it gives a token, as `vllm serve --max-logprobs`
     biased   log-probabilities of the next token are told after a bias
+    told     what becomes of log-probabilities before they are told, as logits that stand for them
     """
 
     def __init__(
         self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False,
-        most: int = 40, biased: bool = False,
+        most: int = 40, biased: bool = False, told: Callable[[Any], Any] = lambda values: values,
     ) -> None:  # fmt: skip
         self.tokenizer, self.model = loaded(checkpoint_json)
         self.engine = Engine(self.model, "server", 4096)
@@ -47,6 +49,7 @@ class EchoServer:
             most,
             biased,
         )
+        self.told = told
         self.prompts: list[str | list[int]] = []
         self._lock = threading.Lock()  # one model for all connections
 
@@ -58,7 +61,7 @@ class EchoServer:
     def _answer(self, body: dict[str, Any]) -> dict[str, Any]:
         prompt = body["prompt"]
         ids = prompt if isinstance(prompt, list) else self.tokenizer(prompt)["input_ids"]
-        after = self.model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1)
+        after = self.told(self.model(input_ids=torch.tensor([ids])).logits[0].float().log_softmax(-1))
         counts = {"prompt_tokens": len(ids), "completion_tokens": 1, "total_tokens": len(ids) + 1}
         shown = {"id": "x", "object": "text_completion", "model": "m", "usage": counts}
         if "prompt_logprobs" in body and not self.ignored:
@@ -116,7 +119,7 @@ class EchoServer:
     def _scored(self, ids: list[int]) -> list[float]:
         request = Request("t", 0, np.array(ids, dtype=np.int32), len(ids))
         (values,) = self.engine.statistics([request], PromptPrefix(), statistics="logprobs")
-        return [float(value) for value in values[0]]
+        return [float(self.told(value)) for value in values[0]]
 
     @staticmethod
     def _shifted(ids: list[int], after: torch.Tensor) -> list[float]:

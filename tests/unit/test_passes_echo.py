@@ -12,6 +12,7 @@ from made_up_jobs import NAMES, benchmark_of, request, target_of
 from echo_server import EchoServer
 from llama_server import MEMBER, llama_server, wheel_of_the_model
 from loopback import Loopback, client_at
+from pretrace.models.api.logprobs import check_likeliest
 from pretrace.models.api.store import AnswerStore
 from pretrace.models.gguf import convert_gguf
 from pretrace.passes import job
@@ -114,6 +115,32 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoin
         again, _ = run("gpt_neox", [request()], url=server.url)
         assert again["views"][0]["files"][0]["sha256"] == rows[0]["views"][0]["files"][0]["sha256"]
         assert server.requests == before
+
+
+@pytest.mark.parametrize(
+    "offers", [{"echo": True}, {"top40": "prompt_logprobs"}, {"top40": "next_token"}], ids=str
+)
+@pytest.mark.parametrize(
+    ("told", "says"),
+    [
+        (lambda value: value + 8, "a log-probability is .*, and none is above 0"),
+        (lambda value: value - 100, r"the likeliest token has log-probability -\d+.\d+, less than chance"),
+        (lambda value: value * 0, r"the probabilities of \d+ tokens sum to \d+.00"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_no_log_probabilities_are_refused_at_the_first_answer(
+    run, serving, offers, told, says
+):
+    """Issue 36: logits and other scores of a server were stored as log-probabilities."""
+    with serving("llama", told=told) as server, pytest.raises(InputError, match=says):
+        run("llama", [request(statistics="likeliest" if "top40" in offers else "logprobs")], url=server.url,
+            attempts=3, **offers)  # fmt: skip
+    assert server.requests <= len(TEXTS), "none is asked again"
+
+
+@pytest.mark.parametrize("values", [[-5.7, -6.0], [-0.6932, -0.6932], [0.004], [-13.0, -9999.0]])
+def test_rounded_and_unlikely_log_probabilities_are_accepted(values):
+    check_likeliest(values)
 
 
 @pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])

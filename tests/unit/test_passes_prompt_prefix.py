@@ -5,9 +5,11 @@ from typing import Any
 
 import made_up_tokenizers
 import pytest
+from tokenizers import AddedToken, normalizers
 from transformers import PreTrainedTokenizerFast
 
 from pretrace.passes.prompt_prefix import prompt_prefix_of
+from pretrace.runtime.errors import InputError
 from pretrace.views.readings import Prefix, Shots
 from tiny_models import tiny_tokenizer
 
@@ -38,6 +40,22 @@ def test_no_space_is_added_before_later_shots(prepending: Any, prefix: str, sepa
     assert list(shots[0]) == ids_of(prepending, SHOTS[0])
     if separator:  # with a space between, words end where shots do
         assert list(chain.from_iterable(shots)) == ids_of(prepending, separator.join(SHOTS))
+
+
+@pytest.mark.parametrize("joined", ["\n\n", "\n\n\n", "x\n"])
+def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined: str) -> None:
+    """Issue 36: behind a newline, the token of two newlines was cut away as if it were one."""
+    tokenizer = made_up_tokenizers.llama([AddedToken(joined, normalized=False)])
+    wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+    shots = prompt_prefix(wrapped, "nonmember;separator=newline")
+    assert wrapped.decode(list(chain.from_iterable(shots))).strip() == "\n".join(SHOTS)
+
+
+def test_a_tokenizer_without_newlines_takes_no_newline_between_shots() -> None:
+    tokenizer = made_up_tokenizers.llama()
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Replace("\n", " "), tokenizer.normalizer])
+    with pytest.raises(InputError, match="drops newlines"):
+        prompt_prefix(PreTrainedTokenizerFast(tokenizer_object=tokenizer), "nonmember;separator=newline")
 
 
 def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:

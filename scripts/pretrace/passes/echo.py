@@ -9,14 +9,16 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
+from pretrace.models.api.client import ApiClient, ImpossibleAnswerError, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
+from pretrace.models.api.logprobs import check_likeliest, check_logprobs
 from pretrace.models.api.target import ApiTarget, CodePoints
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.tokens import SERVER_START, load_config, load_tokenizer
@@ -49,23 +51,37 @@ class Echo:
     logprobs: list[float]
 
 
-def echo_of(body: Mapping[str, Any]) -> Echo:
+def echo_of(body: Mapping[str, Any], vocabulary: int | None = None) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
+
+    `vocabulary`: the number of the model's tokens, if it is known.
 
     Raises:
         MalformedAnswerError: they are missing, or one but the first is not a number.
+        ImpossibleAnswerError: they are no log-probabilities.
     """
     try:
         echoed = body["choices"][0]["logprobs"]
         pieces, logprobs = list(echoed["tokens"]), echoed["token_logprobs"]
         values = [math.nan if value is None else float(value) for value in logprobs]
+        told = [_likeliest_of(top) for top in echoed.get("top_logprobs") or []]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise MalformedAnswerError("no log-probabilities of the prompt's tokens") from error
     if len(values) != len(pieces) or not all(isinstance(piece, str) for piece in pieces):
         raise MalformedAnswerError("tokens and log-probabilities do not pair")
     if not all(map(math.isfinite, values[1:])):
         raise MalformedAnswerError("a token after the first has no log-probability")
+    check_logprobs(values[1:])
+    for likeliest_values in filter(None, told[1:]):
+        check_likeliest(likeliest_values, vocabulary)
     return Echo(pieces, values)
+
+
+def _likeliest_of(top: Any) -> list[float]:
+    """Return the log-probabilities of the tokens told of a place; none if two may have one garbled name."""
+    if not isinstance(top, Mapping) or any(_GARBLED in piece for piece in top):
+        return []
+    return [float(value) for value in top.values()]
 
 
 def span_of(echo: Echo, text: str, *, tokens: int | None = None) -> slice | None:
@@ -133,8 +149,8 @@ class Probe:
     `tokenizer`: the model's own where token ids are sent, None where texts are.
     """
 
-    def __init__(self, client: ApiClient, tokenizer: Any | None) -> None:
-        self._client, self._tokenizer = client, tokenizer
+    def __init__(self, client: ApiClient, tokenizer: Any | None, vocabulary: int | None = None) -> None:
+        self._client, self._tokenizer, self._vocabulary = client, tokenizer, vocabulary
         self._asked: list[ApiRequest] = []
 
     def check(self, start: Ids = ()) -> bool:
@@ -198,7 +214,12 @@ class Probe:
         request = ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": _TOP})
         choice = self._choice(request)
         try:
-            top = {piece: float(value) for piece, value in choice["logprobs"]["top_logprobs"][0].items()}
+            told = choice["logprobs"]["top_logprobs"][0]
+            top = {piece: float(value) for piece, value in told.items()}
+            if values := _likeliest_of(told):
+                check_likeliest(values, self._vocabulary)
+        except ImpossibleAnswerError as error:
+            raise InputError(self._says(f"gives numbers that are no log-probabilities: {error}.")) from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise InputError(
                 self._says(
@@ -211,7 +232,9 @@ class Probe:
     def _echo(self, prompt: Prompt) -> Echo:
         choice = self._choice(echo_request(prompt))
         try:
-            return echo_of({"choices": [choice]})
+            return echo_of({"choices": [choice]}, self._vocabulary)
+        except ImpossibleAnswerError as error:
+            raise InputError(self._says(f"gives numbers that are no log-probabilities: {error}.")) from None
         except MalformedAnswerError as error:
             raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None
 
@@ -294,7 +317,8 @@ class EchoScorer:
     ) -> Iterator[np.ndarray]:
         self._check(prompt_prefix.start)
         prompts = [echo_request(self._prompt(request, prompt_prefix)) for request in requests]
-        for echo, request in zip(self._target.client.ask(prompts, echo_of, progress), requests, strict=True):
+        read = partial(echo_of, vocabulary=self._target.vocabulary)
+        for echo, request in zip(self._target.client.ask(prompts, read, progress), requests, strict=True):
             yield self._values(echo, request, prompt_prefix)
 
     def _likeliest(
@@ -313,7 +337,7 @@ class EchoScorer:
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
             texts.append((ids, len(ids) - len(request.scored(prompt_prefix))))
-        return likeliest.scored(client, texts, progress)
+        return likeliest.scored(client, texts, progress, self._target.vocabulary)
 
     def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
         """Return nothing: how a server shares a prefix is not known."""
@@ -340,7 +364,9 @@ class EchoScorer:
         if start in self._checked:
             return
         tokenizer = self._target.tokenizer if self._target.knows_ids else None
-        starts = Probe(self._target.client, tokenizer).check(start if tokenizer else ())
+        starts = Probe(self._target.client, tokenizer, self._target.vocabulary).check(
+            start if tokenizer else ()
+        )
         if tokenizer is None and starts and start != (SERVER_START,):
             raise InputError(
                 f"{self._name}: the server puts a start token before every text by itself; set start_token: "

@@ -8,7 +8,8 @@ the likeliest tokens before the bias. It keeps what it has read, so that a reque
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from pretrace.models.api.client import ApiClient, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
+from pretrace.models.api.logprobs import check_likeliest
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
@@ -25,23 +27,25 @@ Place = tuple[dict[int, float], int]
 """Token id -> log-probability (nats) of the likeliest tokens and the token at a place; and that token's id."""
 
 FORCED = 100  # the highest bias that an API takes
-_ROUNDING = 0.01  # nats above 0 that a log-probability may be
 _CANDIDATES = 3  # tokens after each text of the probe; the likeliest would be written without a bias too
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
 def scored(
-    client: ApiClient, texts: Iterable[tuple[Sequence[int], int]], progress: Progress
+    client: ApiClient,
+    texts: Iterable[tuple[Sequence[int], int]],
+    progress: Progress,
+    vocabulary: int | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield for each text, its token ids and the place of the first to score, float32 [4, scored tokens].
 
     The rows are those of the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
-    `progress` counts texts. Raises `InputError` where the server scores other tokens than it was sent.
+    `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores other tokens than it was sent.
     """
     read = _from_prompts if client.endpoint.top40 == "prompt_logprobs" else _token_by_token
     texts = iter(texts)
     while some := list(islice(texts, _TEXTS_AT_ONCE * client.endpoint.concurrency)):
-        for places in read(client, some, progress):
+        for places in read(client, some, progress, vocabulary):
             yield np.array([of_place(*place) for place in places], dtype=np.float32).reshape(-1, 4).T
 
 
@@ -56,10 +60,11 @@ def of_place(values: Mapping[int, float], id: int) -> tuple[float, float, int, f
 
 
 def _from_prompts(
-    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress
+    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress, vocabulary: int | None
 ) -> Iterator[list[Place]]:
     requests = [_request(ids, extra_body={"prompt_logprobs": TOP}) for ids, _ in texts]
-    for (ids, first), places in zip(texts, client.ask(requests, prompt_logprobs, progress), strict=True):
+    told = client.ask(requests, partial(prompt_logprobs, vocabulary=vocabulary), progress)
+    for (ids, first), places in zip(texts, told, strict=True):
         pairs = list(zip(places, ids, strict=False))[first:]
         if len(places) != len(ids) or not all(id in values for values, id in pairs):
             raise InputError(
@@ -70,10 +75,10 @@ def _from_prompts(
 
 
 def _token_by_token(
-    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress
+    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress, vocabulary: int | None
 ) -> Iterator[list[Place]]:
     requests = [_forced(ids[:place], ids[place]) for ids, first in texts for place in range(first, len(ids))]
-    answers = iter(client.ask(requests, next_token))
+    answers = iter(client.ask(requests, partial(next_token, vocabulary=vocabulary)))
     for ids, first in texts:
         places = []
         for id, (written, values) in zip(ids[first:], answers, strict=False):
@@ -95,7 +100,7 @@ def _forced(ids: Sequence[int], id: int) -> ApiRequest:
     return _request(ids, logprobs=TOP, logit_bias={str(id): FORCED})
 
 
-def prompt_logprobs(body: Mapping[str, Any]) -> list[dict[int, float]]:
+def prompt_logprobs(body: Mapping[str, Any], vocabulary: int | None = None) -> list[dict[int, float]]:
     """Read token id -> log-probability at each place of a prompt; none at the first.
 
     Raises:
@@ -107,11 +112,11 @@ def prompt_logprobs(body: Mapping[str, Any]) -> list[dict[int, float]]:
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise MalformedAnswerError("no prompt_logprobs") from error
     for place in places[1:]:
-        _check(place.values())
+        _check(place.values(), vocabulary)
     return places
 
 
-def next_token(body: Mapping[str, Any]) -> tuple[int, dict[int, float]]:
+def next_token(body: Mapping[str, Any], vocabulary: int | None = None) -> tuple[int, dict[int, float]]:
     """Read the token that was written, and token id -> log-probability of it and of the likeliest tokens.
 
     Raises:
@@ -123,18 +128,16 @@ def next_token(body: Mapping[str, Any]) -> tuple[int, dict[int, float]]:
         id = int(written["id"])
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise MalformedAnswerError("no ids and log-probabilities of the likeliest next tokens") from error
-    _check(values.values())
+    _check(values.values(), vocabulary)
     return id, values
 
 
-def _check(values: Iterable[float]) -> None:
-    values = list(values)
+def _check(values: Collection[float], vocabulary: int | None) -> None:
     if len(values) < TOP:
         raise MalformedAnswerError(
             f"{len(values)} likeliest tokens instead of {TOP}; start vLLM with --max-logprobs {TOP}"
         )
-    if not all(math.isfinite(value) and value < _ROUNDING for value in values):
-        raise MalformedAnswerError("a log-probability that is none")
+    check_likeliest(values, vocabulary)
 
 
 def agree(logprob: float, other: float) -> bool:

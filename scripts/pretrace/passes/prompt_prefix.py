@@ -16,8 +16,9 @@ from pretrace.views.readings import SEPARATORS, START_TOKEN, Shots
 
 Ids = tuple[int, ...]
 
-_BORDER = "\n"
-"""Merges with nothing in tokenizers that prepend a space, so that what follows is tokenised as behind other text."""
+_BORDERS = ("\n", "x", ".", "\t")
+"""Texts that a shot may be put behind, so that it is tokenised as behind other text where a tokenizer prepends a space:
+the first whose tokens stay as they are. Some tokenizers have a token for several newlines."""
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,23 @@ def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids
         encoded = tokenizer(texts, add_special_tokens=False, return_attention_mask=False, verbose=False)
         return [tuple(text) for text in encoded["input_ids"]]
 
-    border = ids([_BORDER])[0]
-
     def behind_text(texts: list[str]) -> list[Ids]:
-        return [text[len(border) :] for text in ids([_BORDER + text for text in texts])]
+        for text, border in zip(_BORDERS, ids([*_BORDERS]), strict=True):
+            joined = ids([text + own for own in texts])
+            if all(own[: len(border)] == border for own in joined):
+                return [own[len(border) :] for own in joined]
+        raise InputError(
+            f"{tokenizer.name_or_path}: the tokenizer joins shots with what is before them; choose another separator."
+        )
 
     opening = ids(texts)
-    prepends = ids(["x"]) != behind_text(["x"])
-    following = (behind_text if prepends else ids)([separator + text for text in texts])
+    encoded = behind_text if ids(["x"]) != behind_text(["x"]) else ids
+    following = encoded([separator + text for text in texts])
+    if separator == "\n" and following in (
+        encoded([before + text for text in texts]) for before in ("", " ")
+    ):
+        raise InputError(
+            f"{tokenizer.name_or_path}: the tokenizer drops newlines, so that separator: newline joins shots as "
+            "another one does; choose another separator."
+        )
     return [(opening[first], *following[first + 1 :]) for first in range(len(texts))] + [()]

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
+from pretrace.models.api.logprobs import check_likeliest
 from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply, letter_in
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
@@ -14,7 +15,6 @@ T = TypeVar("T")
 
 LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
 TOKENS_A_WORD = 3  # more than any word of running English text takes
-_ROUNDING = 0.01  # nats above 0 that a log-probability may be
 _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
@@ -175,7 +175,8 @@ def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, flo
         raise MalformedAnswerError(
             "no top log-probabilities; if the API gives none, leave top_logprobs out of its entry"
         ) from None
-    for token, logprob in tops:
-        if not isinstance(token, str) or not logprob < _ROUNDING:
-            raise MalformedAnswerError(f"the log-probability of {token!r} is {logprob:g}")
+    if not all(isinstance(token, str) for token, _ in tops):
+        raise MalformedAnswerError("a log-probability without a token")
+    if tops:
+        check_likeliest([logprob for _, logprob in tops])
     return tops

@@ -132,7 +132,9 @@ def shots_of(benchmark: str, prefixes: pd.DataFrame) -> dict[str, list[str]]:
 
 
 def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
-    """Return a warning for each model and benchmark (called as in `names`) whose passes truncated or skipped texts."""
+    """Return warnings of each model and benchmark (called as in `names`): truncated and skipped texts, and remarks of
+    the passes on how the tokenizer reads the texts.
+    """
     warnings = []
     for row in provenance.get("passes", ()):
         # an entry of the study's own is `study~slug` in the shared stages
@@ -145,6 +147,7 @@ def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -
         ]
         if told:
             warnings.append(f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}.")
+        warnings += [f"{panel}: {remark}." for remark in row.get("remarks", ())]
     return warnings
 
 

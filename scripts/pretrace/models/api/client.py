@@ -18,6 +18,11 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
+_OF_MODEL = (
+    "Set up the server to give the log-probabilities of the model itself (vLLM: --logprobs-mode raw_logprobs), not "
+    "logits, and leave out temperature and penalties."
+)
+
 T = TypeVar("T")
 Body = JsonObject
 
@@ -27,6 +32,10 @@ _LONGEST_WAIT = 3600  # a server that asks for more ends the job
 
 class MalformedAnswerError(ValueError):
     """An answer that lacks what every answer to its request has; it is asked for again."""
+
+
+class ImpossibleAnswerError(MalformedAnswerError):
+    """An answer with numbers that cannot be what they stand for; asking again does not help."""
 
 
 def choice_of(body: Any) -> dict[str, Any]:
@@ -211,6 +220,8 @@ class _Asking:
             fault = fault_of(error)
             fault.message = self._without_key(fault.message)
             raise fault from None
+        except ImpossibleAnswerError as error:
+            raise FailedRequestError(self._without_key(str(error)), temporary=False, paid=True) from None
         except (MalformedAnswerError, ValueError, OverflowError, RecursionError) as error:
             raise FailedRequestError(
                 f"a malformed answer ({self._without_key(str(error))})", paid=True
@@ -223,7 +234,12 @@ class _Asking:
     def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
         """Tell whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
-            self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
+            if fault.paid:
+                self._fail(
+                    f"{self.endpoint.base_url} gives numbers that are no log-probabilities: {fault}. {_OF_MODEL}"
+                )
+            else:
+                self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
         elif attempt + 1 == self.endpoint.attempts:
             self._fail(f"a request failed {attempt + 1} times, the last time with {fault}.")
         elif fault.after is not None and fault.after > _LONGEST_WAIT:
