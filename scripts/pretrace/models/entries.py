@@ -145,8 +145,7 @@ class ModelEntry(Keys):
     model that has its tokenizer (default, its own)."""
     special_tokens: Literal["as_spelled", "as_control"] = "as_spelled"
     """How a special token is read that a text spells, as `<s>` or `<|endoftext|>`. `as_spelled`: its characters, like
-    any others. `as_control`: the one token, as most public code reads it. See
-    [special tokens](../docs/add_a_model.md#tokenizers)."""
+    any others. `as_control`: the one token, as most public code reads it. [Why](add_a_model.md#tokenizers)."""
     tokenizer_from: Maybe[Literal["file", "class"]] = None
     """`file`: tokenizer.json as it is. `class`: what transformers builds for the class that the checkpoint names
     (default, the file; if the two read a text of the study differently, that is an error that asks for this key)."""

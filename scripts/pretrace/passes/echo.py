@@ -16,7 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from pretrace.models.api.client import ApiClient, ImpossibleAnswerError, MalformedAnswerError, choice_of
+from pretrace.models.api.client import (
+    OF_MODEL,
+    ApiClient,
+    ImpossibleAnswerError,
+    MalformedAnswerError,
+    choice_of,
+)
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest, check_logprobs
 from pretrace.models.api.target import ApiTarget, CodePoints
@@ -219,7 +225,9 @@ class Probe:
             if values := _likeliest_of(told):
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(self._says(f"gives numbers that are no log-probabilities: {error}.")) from None
+            raise InputError(
+                self._says(f"gives numbers that are no log-probabilities: {error}. {OF_MODEL}")
+            ) from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise InputError(
                 self._says(
@@ -234,7 +242,9 @@ class Probe:
         try:
             return echo_of({"choices": [choice]}, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(self._says(f"gives numbers that are no log-probabilities: {error}.")) from None
+            raise InputError(
+                self._says(f"gives numbers that are no log-probabilities: {error}. {OF_MODEL}")
+            ) from None
         except MalformedAnswerError as error:
             raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None
 

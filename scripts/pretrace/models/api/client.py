@@ -18,7 +18,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 
-_OF_MODEL = (
+OF_MODEL = (
     "Set up the server to give the log-probabilities of the model itself (vLLM: --logprobs-mode raw_logprobs), not "
     "logits, and leave out temperature and penalties."
 )
@@ -236,7 +236,7 @@ class _Asking:
         if not fault.temporary:
             if fault.paid:
                 self._fail(
-                    f"{self.endpoint.base_url} gives numbers that are no log-probabilities: {fault}. {_OF_MODEL}"
+                    f"{self.endpoint.base_url} gives numbers that are no log-probabilities: {fault}. {OF_MODEL}"
                 )
             else:
                 self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
