@@ -1,16 +1,10 @@
 """Every causal class of transformers, tiny: read as plain transformers reads it, one text at a time, or refused."""
 
-import re
-from collections import Counter
-from pathlib import Path
-
 import numpy as np
-import pytest
 import torch
 import transformers
 from made_up_jobs import expected_statistics, target_of
 from transformers.models.auto.configuration_auto import CONFIG_MAPPING
-from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
 import tiny_models
 from pretrace.models.checkpoint import register_local
@@ -98,7 +92,10 @@ def build(kind, folder):
     """Save a tiny model of the kind; whatever a class raises that needs other settings than these."""
     torch.manual_seed(0)
     with torch.device("meta"):
-        weights = sum(weight.numel() for weight in transformers.AutoModelForCausalLM.from_config(tiny_config(kind)).parameters())
+        weights = sum(
+            weight.numel()
+            for weight in transformers.AutoModelForCausalLM.from_config(tiny_config(kind)).parameters()
+        )
     assert weights < LARGEST, f"{weights:.0f} weights"
     model = transformers.AutoModelForCausalLM.from_config(tiny_config(kind), dtype=torch.float32)
     with torch.no_grad():

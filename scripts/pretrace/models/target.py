@@ -142,7 +142,9 @@ def load_checkpoint(
     text = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
-    limits = [limit for limit in (context_of(config, loader_of(config, checkpoint.path)), max_length) if limit]
+    limits = [
+        limit for limit in (context_of(config, loader_of(config, checkpoint.path)), max_length) if limit
+    ]
     return Target(
         checkpoint=checkpoint,
         tokenizer=tokenizer,

@@ -34,7 +34,7 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
 
 def _unplaced(added: dict[str, int], checkpoint: Checkpoint) -> set[str]:
     """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
-    with explain_failure(f"{checkpoint.path / 'config.json'} is no configuration"):
+    with explain_failure(f"{checkpoint.path / 'config.json'} cannot be read as a configuration"):
         config = read_json(checkpoint.path / "config.json")
         rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
         return {token for token, id in added.items() if rows is not None and id >= rows}
