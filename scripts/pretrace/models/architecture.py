@@ -124,7 +124,7 @@ def _few(names: Sequence[str]) -> str:
 
 
 def check_causal(model: Any, path: Path) -> None:
-    """Raise `InputError` if a token changes the prediction of an earlier one, or if the model does not read tokens alone.
+    """Raise `InputError` if a token changes an earlier token's prediction, or if the model needs more than tokens.
 
     No list of flags would do: masked models, prefix models and bidirectional settings have many names.
     """
@@ -144,5 +144,6 @@ def check_causal(model: Any, path: Path) -> None:
     if off > (_TOLERANCE if model.dtype == torch.float32 else _NARROW_TOLERANCE):
         raise InputError(
             f"{path}: {type(model).__name__} as config.json sets it up is not causal: a token changes the "
-            f"predictions before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: true in config.json if it was trained as one."
+            f"predictions before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: true "
+            "in config.json if it was trained as one."
         )
