@@ -105,8 +105,15 @@ def test_a_study_behind_an_api(served):
     project, server = served
     estimated = run(project, "estimate")
     assert server.requests == 0
-    assert "| chatting | " in estimated.stdout
-    assert "| chatting | " in (project.path / "results/mine/estimate.md").read_text()
+    assert re.search(
+        r"^\| chatting \| 0\.\d\d \| 0\.\d\d \| 0\.00 \| 0 \| .* \| \d+\.\d\d \|$",
+        estimated.stdout,
+        re.MULTILINE,
+    )
+    assert (
+        "of budget_usd = 10, 0.00 are spent"
+        in (project.path / "results/mine/estimate.md").read_text().lower()
+    )
 
     first = run(project, "all")
     assert (project.path / "results" / "mine" / "report.html").exists()
