@@ -1,8 +1,9 @@
 """Draw the shots of a benchmark's prefixes."""
 
 from pretrace.benchmarks.sources import PrefixDraws
-from pretrace.runtime.files import read_parquet, seed_of, write_parquet
+from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
+from pretrace.seeds import seed_of
 from pretrace.views.prefixes import draw_prefixes
 
 with job_log(snakemake.log[0]):

@@ -25,7 +25,7 @@ from pretrace.evaluation.corpus_test import corpus_test
 from pretrace.evaluation.corpus_units import prepared
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 ROOT = Path(__file__).parents[2]
 WORDS = [f"{first}{last}" for first in "abcdefghij" for last in ("lm", "nd", "rst", "st", "wl")]

@@ -53,6 +53,16 @@ def test_words_logs_and_code_of_other_rules_do_not_count(library, file, old, new
     assert digest(rule) == before
 
 
+DRAWING = (
+    "draw_prefixes",
+    "build_benchmark",
+    "make_view",
+    "evaluate_methods",
+    "train_model",
+    "answer_questions",
+)
+
+
 @pytest.mark.parametrize(
     ("rule", "file", "old", "new"),
     [
@@ -64,6 +74,7 @@ def test_words_logs_and_code_of_other_rules_do_not_count(library, file, old, new
         ("render_artifact", "pretrace/render/figures/lines.py", "import", "import sys\nimport"),
         ("render_artifact", "pretrace/render/tables/methods.py", "import", "import sys\nimport"),
         ("render_report", "pretrace/render/report.html.jinja", "<", "<!-- new --><"),
+        *((rule, "pretrace/seeds.py", "[:16]", "[16:32]") for rule in DRAWING),
     ],
 )  # fmt: skip
 def test_a_changed_statement_of_a_file_that_the_rule_imports_counts(library, rule, file, old, new):

@@ -1,5 +1,6 @@
 """The reference of the documentation names what there is: nothing less, nothing else."""
 
+import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,8 +8,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
+import pytest
 import yaml
+from jsonschema import Draft202012Validator
+from referencing import Registry, Resource
 
+from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
@@ -111,7 +116,7 @@ def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
 
 def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
     """Where this fails: python -m pretrace.studies.documented"""
-    written = [Path("config/README.md"), *Path("workflow/schemas").glob("*.json")]
+    written = [Path("docs/keys.md"), *(path.relative_to(ROOT) for path in SCHEMAS.glob("*.json"))]
     for path in written:
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)
@@ -120,3 +125,70 @@ def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
         assert (ROOT / path).read_text(encoding="utf-8") == (tmp_path / path).read_text(encoding="utf-8"), (
             path
         )
+
+
+SCHEMAS = ROOT / "workflow" / "schemas"
+READ = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in SCHEMAS.glob("*.json")}
+REGISTRY = Registry().with_resources((name, Resource.from_contents(schema)) for name, schema in READ.items())
+NO_SCHEMA = {
+    "studies/audit.yaml",
+    "prompts/con_recall_zero_access.yaml",
+    "prompts/de_cop.yaml",
+    "prompts/paraphrase.yaml",
+}
+"""The command line gives the study audit its model; whoever changes a prompt copies one that is there."""
+LINE = re.compile(r"# yaml-language-server: \$schema=(\S+)\n")
+
+
+def faults(folder: Path, text: str) -> list[str]:
+    """Return what the schema that the first line of a YAML text names, seen from `folder`, finds wrong in it."""
+    path = folder / LINE.match(text)[1]
+    assert path.resolve().parent == SCHEMAS
+    given = yaml.safe_load(text)
+    # of a loader that the guide adds
+    own = {
+        "benchmarks": {
+            slug: entry
+            for slug, entry in given.get("benchmarks", {}).items()
+            if entry["source"] in BENCHMARKS
+        }
+    }
+    given |= own if path.name == "study.schema.json" else {}
+    return [
+        error.message for error in Draft202012Validator(READ[path.name], registry=REGISTRY).iter_errors(given)
+    ]
+
+
+def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():
+    files = {path.relative_to(ROOT / "config").as_posix(): path for path in (ROOT / "config").rglob("*.yaml")}
+    for name in files.keys() - NO_SCHEMA:
+        assert faults(files[name].parent, files[name].read_text(encoding="utf-8")) == [], name
+    studies = [
+        (path.name, block)
+        for path in (ROOT / "README.md", ROOT / "config" / "README.md", *(ROOT / "docs").glob("*.md"))
+        for block in re.findall(
+            r"^```yaml\n(.*?)^```$", path.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+        )
+        if re.search(r"^study:", block, re.MULTILINE) and "runs:" in block
+    ]
+    assert len(studies) > 12
+    for name, study in studies:
+        assert faults(ROOT, study) == [], name
+
+
+@pytest.mark.parametrize(
+    ("name", "written"),
+    [
+        ("study", "{study: mine, runs: [{model: m, benchmark: b, lenghts: [32]}]}"),
+        ("study", "{study: mine, runs: [{model: m, benchmark: b}], models: {m: {source: hub}}}"),
+        (
+            "study",
+            "{study: mine, runs: [{model: m, benchmark: b}], corpora: {c: {source: locl, path: c.txt}}}",
+        ),
+        ("models", "{m: {source: local, path: m, dtype: float23}}"),
+        ("benchmarks", "{b: {source: local, path: b.txt, training: {}}}"),
+        ("config", "{study: mine, device: gpu}"),
+    ],
+)
+def test_an_editor_marks_what_a_run_would_refuse(name, written):
+    assert faults(ROOT, f"# yaml-language-server: $schema=workflow/schemas/{name}.schema.json\n{written}")

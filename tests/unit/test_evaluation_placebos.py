@@ -16,7 +16,7 @@ from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 from pretrace.views.prefixes import draw_prefixes, excluded
 
 DOCUMENTS = ("new", *(f"old{number}" for number in range(6)))

@@ -29,12 +29,12 @@ ROOMS = (
     "render",
     "studies",
 )
-"""A file imports from its own room and from those before it."""
+"""A file imports from its own room, from those before it, and `seeds`."""
 
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_imports_only_from_those_before_it(room):
-    allowed = ROOMS[: ROOMS.index(room) + 1]
+    allowed = {"seeds", *ROOMS[: ROOMS.index(room) + 1]}
     names = {
         (path.relative_to(LIBRARY).as_posix(), name)
         for path in (LIBRARY / room).rglob("*.py")
@@ -66,6 +66,12 @@ def test_every_room_has_its_place():
     assert {path.parent.name for path in LIBRARY.glob("*/__init__.py")} == set(ROOMS)
 
 
+def test_the_room_that_no_digest_counts_draws_and_computes_nothing():
+    names = {name.split(".")[0] for path in (LIBRARY / "runtime").rglob("*.py") for name in imported(path)}
+    assert not names & {"numpy", "random", "scipy", "sklearn", "torch"}
+    assert not any("pretrace.seeds" in imported(path) for path in (LIBRARY / "runtime").rglob("*.py"))
+
+
 def test_the_library_never_sees_snakemake():
     names = {name for path in LIBRARY.rglob("*.py") for name in imported(path)}
     assert not {name for name in names if name.split(".")[0] == "snakemake"}
@@ -73,9 +79,6 @@ def test_the_library_never_sees_snakemake():
 
 NEEDS_MODELS = {"complete_openings", "convert_gguf", "train_model", "train_shadows"}
 """The scripts whose library code needs the extra `hf`; what others need of it they import in functions."""
-
-NEEDS_APIS = {"estimate_cost"}
-"""The scripts that always need the client of APIs; what others need of it they import in functions."""
 
 IMPORT_WITHOUT = """
 import importlib
@@ -98,7 +101,7 @@ for name in names:
 
 @pytest.mark.parametrize(
     ("packages", "exempt"),
-    [("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS), ("openai", NEEDS_APIS)],
+    [("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS), ("openai", set())],
     ids=["models", "apis"],
 )
 def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, exempt):

@@ -14,7 +14,8 @@ from made_up_stores import Store, a_run, mean_logprob, score_of
 from pretrace.methods import INPUTS, METHODS, NEEDS, Inputs, TokenStatistics, input_kind, method, obstacle
 from pretrace.methods.inputs import Complete
 from pretrace.methods.scoring import COLUMNS
-from pretrace.runtime.files import read_json, seed_of, write_json, write_parquet
+from pretrace.runtime.files import read_json, write_json, write_parquet
+from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
 from pretrace.views.readings import PassKey

@@ -13,7 +13,7 @@ from pretrace.models.training.build import train_model
 from pretrace.models.training.shadows import halves, train_shadows
 from pretrace.models.training.tokenizer import train_tokenizer
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 TRAINING = Training(
     benchmark="sotu_split", tokenizer_corpus="old", vocabulary=300, width=32, layers=1, learning_rate=0.01, epochs=1,

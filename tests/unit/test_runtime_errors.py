@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 from hub_server import Hub
+from pretrace.benchmarks import archives
 from pretrace.benchmarks.loaders.dolma_book import books_in
 from pretrace.benchmarks.packages import lines_of
-from pretrace.runtime import archives
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.runtime.http import Fetcher

@@ -13,13 +13,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from pretrace.benchmarks import archives
+from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.packages import lines_of
 from pretrace.models.checkpoint import register_local
 from pretrace.models.gguf import convert_gguf
 from pretrace.models.target import load_checkpoint
 from pretrace.render.tables.table import Block, Cell, Row, Table, latex, markdown, page
-from pretrace.runtime import archives
-from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from tiny_models import tiny_model
 

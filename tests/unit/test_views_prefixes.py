@@ -9,7 +9,8 @@ import pytest
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of, write_parquet
+from pretrace.runtime.files import write_parquet
+from pretrace.seeds import seed_of
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.prefixes import (
     COLUMNS,

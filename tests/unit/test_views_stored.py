@@ -12,7 +12,8 @@ from tiny_checkpoints import causal_checkpoint, masked_model
 
 from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, seed_of, write_parquet
+from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
 from pretrace.views.zero_access import complete, read_openings

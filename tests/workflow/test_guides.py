@@ -73,6 +73,55 @@ def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
     )
 
 
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+PATH = re.compile(r"(?<![\w/.:{}~<>@$-])\.?[\w-]+/[\w./-]*\w")
+
+
+def test_every_path_that_a_document_names_is_there():
+    """A path begins with a folder of the project, or of the library: `evaluation/statistics.py`."""
+    library = ROOT / "scripts" / "pretrace"
+    folders = {
+        path.name: ROOT
+        for path in ROOT.iterdir()
+        if path.is_dir() and path.name not in ("results", ".site", "site")
+    }
+    of_library = {path.parent.name: library for path in library.glob("*/__init__.py")}
+    patterns = (
+        "*.md",
+        "docs/*.md",
+        "config/**/*.md",
+        "config/**/*.yaml",
+        "envs/*.md",
+        "results/*.md",
+        "tests/bench/*.md",
+    )
+    documents = [path for pattern in (*patterns, "profiles/**/*.yaml") for path in ROOT.glob(pattern)]
+    missing = []
+    for document in documents:
+        text = document.read_text(encoding="utf-8")
+        made = set(re.findall(r"^File `([^`]+)`:", text, re.MULTILINE))
+        for named in set(PATH.findall(text)) - made:
+            first = named.partition("/")[0]
+            folder = folders.get(first) or (of_library.get(first) if named.endswith(".py") else None)
+            is_placeholder = re.search("[A-Z]{4}", named.replace("README", ""))
+            if (
+                folder
+                and not (folder / named).exists()
+                and not is_placeholder
+                and not first.startswith(".venv")
+            ):
+                missing.append(f"{document.relative_to(ROOT)}: {named}")
+    assert PATH.findall("in `scripts/pretrace/studies/priorities.py`:") == [
+        "scripts/pretrace/studies/priorities.py"
+    ]
+    assert missing == []
+
+
 def test_every_guide_is_listed_and_every_link_leads_somewhere():
     listed = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
@@ -83,8 +132,10 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
         assert f"docs/{path.name}\n" in site, f"mkdocs.yml: nav does not list docs/{path.name}"
     for pattern in ("*.md", "docs/*.md", "config/**/*.md", "envs/*.md", "results/*.md"):
         for path in ROOT.glob(pattern):
-            for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text(encoding="utf-8")):
-                assert (path.parent / link).exists(), f"{path.relative_to(ROOT)}: {link}"
+            for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text(encoding="utf-8")):
+                leads = path.parent / link if link else path
+                assert leads.exists(), f"{path.relative_to(ROOT)}: {link}"
+                assert not anchor or anchor in anchors(leads), f"{path.relative_to(ROOT)}: {link}#{anchor}"
     assert "docs/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
@@ -102,8 +153,8 @@ def test_the_audit_of_readme_is_planned(project: Project):
 
 def test_the_study_of_readme_is_planned(project: Project):
     """Its models are of the hub, so that nothing of it runs here."""
-    (study,) = re.findall(r"```yaml\n(study: .*?)```", README, re.DOTALL)
-    assert len(study.splitlines()) <= 9
+    (study,) = re.findall(r"```yaml\n(# yaml-language-server: .*?)```", README, re.DOTALL)
+    assert len(study.splitlines()) <= 10
     (project.path / "recall.yaml").write_text(study, encoding="utf-8")
     planned = project.run("--dry-run", "--cores", "1", "--config", "study=recall.yaml").stdout
     assert re.search(r"^run_passes +2$", planned, re.MULTILINE), planned

@@ -16,7 +16,6 @@ rule stream_shard:
         corpus=alternatives(PLAN.corpora(from_hub=True)),
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
-        pins=pins,
         shards=corpus_entry.shards,
         attempts=config["attempts"],
     script:

@@ -12,7 +12,6 @@ rule fetch_model:
         model=alternatives(PLAN.models_from("hub")),
     params:
         entry=model.fetched,
-        pins=pins,
         remote_code=model.may_run_code,
     script:
         "../../scripts/fetch_model.py"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.files import JsonObject, seed_of
+from pretrace.runtime.files import JsonObject
+from pretrace.seeds import seed_of
 
 if TYPE_CHECKING:
     import pandas as pd

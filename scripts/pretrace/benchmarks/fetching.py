@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pretrace.benchmarks import entry_of
+from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.dataset import DataSet
 from pretrace.benchmarks.loaders.dolma_book import DolmaBook, addresses, fetch_books
 from pretrace.benchmarks.loaders.mimir import NEIGHBOUR_SUFFIX, Mimir, mimir_sets
 from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub
-from pretrace.runtime.archives import unpack
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, sha256_file, write_json
 from pretrace.runtime.http import Fetcher, check_address

@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, atomic_path, seed_of
+from pretrace.runtime.files import JsonObject, atomic_path
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
+from pretrace.seeds import seed_of
 
 T = TypeVar("T")
 

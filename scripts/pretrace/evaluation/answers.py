@@ -11,7 +11,7 @@ from pretrace.evaluation.significance import interval, wilson_row
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
 from pretrace.questions.known import CONTROLS
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 
 def accuracies(

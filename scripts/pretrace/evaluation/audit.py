@@ -23,8 +23,8 @@ from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.evaluation.significance import LEVEL, wilson_row
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 
 COLUMNS = [
     "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n",

@@ -13,7 +13,7 @@ from pretrace.evaluation.significance import CROSS_FITTED, placements
 from pretrace.methods.bag_of_words import word_counts
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 WORDING, SIZES, CLASSIFIER = "wording", "size", "word_classifier"
 ONE_SIDED = frozenset({WORDING})

@@ -23,7 +23,7 @@ from pretrace.evaluation.corpus_units import (
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS, relabellings, resample, resampling_groups
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.significance import LEVEL, interval, wilson_row
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 DIFFERENCE = "difference"
 """The effect on the target's loss less that on the reference model's."""

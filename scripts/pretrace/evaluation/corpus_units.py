@@ -17,8 +17,8 @@ from pretrace.methods.blind import decision_values
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions.known import is_control
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 
 METHODS = ("loss", "zlib", "ref", "min_k", "min_k_pp", "dc_pdd")
 """Methods that a corpus is tested by, where a run scores them: the first is the score fixed beforehand, all together

@@ -26,8 +26,8 @@ from pretrace.evaluation.selection import (
 from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, centred, percentile_interval, widened
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress, log
+from pretrace.seeds import seed_of
 
 METRIC_COLUMNS = [*KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
 TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]

@@ -20,8 +20,8 @@ from pretrace.evaluation.selection import Rankings, Settings, choose
 from pretrace.methods.registry import find
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import Progress
+from pretrace.seeds import seed_of
 from pretrace.views.prefixes import with_nonmembers
 
 KEYS = [*(key for key in metrics.KEYS if key not in ("unit", "setting", "draw")), "metric"]

@@ -19,7 +19,7 @@ from pretrace.methods.statistics import ABSENT, TokenStatistics
 from pretrace.methods.surp import surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 from pretrace.views.readings import KINDS, PassKey, Prefix, Reading, Shots
 
 BINS = 5

@@ -4,7 +4,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from pretrace.runtime.schema import SECRET, Count, Day, Downloaded, Hub, Keys, Maybe, OnHub, Some
+from pretrace.runtime.schema import Count, Day, Downloaded, Hub, Keys, Maybe, OnHub, Some, Unrepeated
 
 
 class Resources(Keys):
@@ -78,8 +78,8 @@ class LetterIds(Keys):
     D: TokenIds
 
 
-ApiUrl = Annotated[str, Field(pattern=r"^https?://[^@?\s]+$"), SECRET]
-KeyName = Annotated[str, Field(pattern="^[A-Z_][A-Z0-9_]*$"), SECRET]
+ApiUrl = Annotated[str, Unrepeated(r"^https?://[^@?\s]+$")]
+KeyName = Annotated[str, Unrepeated("^[A-Z_][A-Z0-9_]*$")]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 
 

@@ -33,7 +33,7 @@ def fetch_model(
     try:
         settings = snapshot(hub, "model", revision, patterns[len(_WEIGHTS) :])
         _check_settings(settings.folder, remote_code)
-        with pinned({}):  # these are commits already
+        with pinned(None):  # these are commits already
             fetched = snapshot(hub, "model", settings.commit, patterns)
             if not any(name.endswith(".safetensors") for name in fetched.files):
                 fetched = snapshot(hub, "model", conversion(hub, revision, fetched.commit), patterns)
@@ -56,7 +56,7 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     whole = listing(hub, "model", revision, fetchable=True)
     files = whole.matching(_patterns(remote_code))
     if not any(name.endswith(".safetensors") for name in files.files):
-        with pinned({}):
+        with pinned(None):
             files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(
                 _patterns(remote_code)
             )
@@ -109,7 +109,7 @@ def conversion(hub: str, revision: str, commit: str) -> str:
         for proposal in proposals
         if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open")
     ]
-    with pinned({}):
+    with pinned(None):
         original = listing(hub, "model", commit).matching(_CONVERTED).files
         converted = {reference: listing(hub, "model", reference) for reference in of_bot}
     refused = f"no conversion by {_CONVERTER}"

@@ -11,7 +11,8 @@ from pretrace.benchmarks.table import finish
 from pretrace.methods import setting_name
 from pretrace.questions.known import question_settings
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, seed_of
+from pretrace.runtime.files import JsonObject
+from pretrace.seeds import seed_of
 
 UNIT_KEYS = ["document", "subset", "length"]
 

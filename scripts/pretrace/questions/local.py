@@ -19,8 +19,8 @@ from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Pro
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 
 TOO_LONG = "longer than the model's context"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 LIBRARY = Path(__file__).parents[1]
 WITHOUT_FORMULAS = "runtime"
-"""The room that moves, logs and checks files: no number depends on it."""
+"""The room that moves, logs and checks files: it draws and computes nothing, so that no number depends on it."""
 
 # of a string and a comment, the one that begins first may hold the other's mark
 _DOCSTRING = r'^[ \t]*r?"{3}.*?"{3}[ \t]*$'

@@ -211,8 +211,3 @@ def content_of(path: str) -> str:
 def digest(value: Any) -> str:
     """Return the hex SHA-256 of a JSON value, whatever the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
-
-
-def seed_of(*parts: Any) -> int:
-    """Make a seed of 63 bits from names and numbers: the same parts give the same seed on every machine."""
-    return int(digest([str(part) for part in parts])[:16], 16) >> 1

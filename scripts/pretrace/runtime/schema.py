@@ -2,14 +2,15 @@
 
 import ast
 import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
 from pathlib import Path
-from types import NoneType
-from typing import Annotated, Any, NamedTuple, TypeVar, cast, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 import yaml
 from pydantic import (
@@ -22,8 +23,7 @@ from pydantic import (
     ValidationError,
 )
 from pydantic.fields import FieldInfo
-from pydantic.json_schema import GenerateJsonSchema
-from pydantic_core import CoreSchema
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from pretrace.runtime.errors import InputError, nearest, remedy, shortened
 
@@ -238,8 +238,20 @@ class OnHub(Keys):
         return {} if self.hub is None else {"revision": self.hub}
 
 
-SECRET = Field(json_schema_extra={"writeOnly": True})
-"""A value that may hold a secret by mistake: no complaint repeats it."""
+class Unrepeated(NamedTuple):
+    """The form of a text that may hold a secret by mistake: no complaint repeats the text."""
+
+    pattern: str
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        schema = handler(Annotated[str, Field(pattern=self.pattern)])
+        return core_schema.no_info_before_validator_function(self._check, schema)
+
+    def _check(self, value: Any) -> Any:
+        if not isinstance(value, str) or not re.search(self.pattern, value):
+            message = "what is given does not have the right form ({pattern})"
+            raise PydanticCustomError("unrepeated", message, {"pattern": self.pattern})
+        return value
 
 
 MOST, MOST_CHARACTERS = 20, 4_000
@@ -259,7 +271,7 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     try:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        lines = [f"{where}: {line}" for line in _explained(error, value, json_schema(kind), path)]
+        lines = [f"{where}: {line}" for line in _explained(error, value, kind, path)]
         shown = lines[:MOST]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
@@ -319,28 +331,6 @@ def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
     return register
 
 
-def json_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of `kind`, with the text under each key as its description."""
-    return adapter(kind).json_schema(schema_generator=_Described)
-
-
-class _Described(GenerateJsonSchema):
-    def model_schema(self, schema: Any) -> dict[str, Any]:
-        made = super().model_schema(schema)
-        for key, text in key_texts(schema["cls"]).items():
-            if text:
-                made["properties"][key]["description"] = text
-        return made
-
-    def default_schema(self, schema: Any) -> dict[str, Any]:
-        if schema.get("default", ()) in (None, (), "", [], {}):
-            return self.generate_inner(schema["schema"])
-        return super().default_schema(schema)
-
-    def get_title_from_name(self, name: str) -> str:
-        return name
-
-
 @cache
 def key_texts(kind: type[BaseModel]) -> dict[str, str]:
     """Return the keys of a model, as a file has them, with the text under each; a base's where a subclass has none.
@@ -374,74 +364,97 @@ def _texts_in(module: str) -> dict[str, dict[str, str]]:
 
 
 class _Mistake(NamedTuple):
-    """One complaint of pydantic: its place in the file, what is there, and the JSON schemas of what may be there."""
+    """A complaint of pydantic: its type and place in the file, what is there, and the types that may be there."""
 
     type: str
     path: tuple[Any, ...]
     value: Any
-    choices: list[dict[str, Any]]
     about: str
-    """The key that is missing or unknown, else what pydantic says."""
+    """The key that is missing, unknown or no text, else what is wrong in plain words."""
+    members: list[Any]
+    text: str
+    """The text under the key, which says what would be right."""
 
     @property
     def key(self) -> str:
         return ".".join(shortened(key) for key in self.path) or "top level"
 
     @property
-    def description(self) -> str:
-        """The text under the key, which says what would be right."""
-        return next((choice["description"] for choice in self.choices if "description" in choice), "")
+    def is_of_type(self) -> bool:
+        return self.type in _NEEDED
+
+    @property
+    def line(self) -> str:
+        words = [
+            word for member in self.members if get_origin(member) is Literal for word in get_args(member)
+        ]
+        match self.type:
+            case "extra_forbidden":
+                valid = {key for member in self.members if _has_keys(member) for key in fields_of(member)}
+                folder = f"{self.key}." if self.path else ""
+                return f"unknown key '{folder}{shortened(self.about)}': {nearest(self.about, valid)}"
+            case "invalid_key":
+                return (
+                    f"{self.key}: the key {shortened(self.about)} is not text; write a name, in quotes if it looks "
+                    "like something else."
+                )
+            case "literal_error":
+                return f"{self.key}: {self.shown} is not valid: {nearest(self.value, map(str, words))}"
+            case "string_pattern_mismatch":
+                return f"{self.key}: {self.shown} does not have the right form ({self.about}). {self.text}".strip()
+            case "unrepeated":
+                return f"{self.key}: {self.about}. {self.text}"
+            case "value_error":
+                return f"{self.key}: {self.about}{'' if self.about.endswith('?') else '.'}"
+        return f"{self.key}: {self.shown} is not valid: {self.about}. {self.text}".strip()
 
     @property
     def shown(self) -> str:
-        secret = any(choice.get("writeOnly") for choice in self.choices)
-        return "what is given" if secret else shortened(repr(self.value))
+        return shortened(repr(self.value))
 
 
-_OF_KEYS = {"missing", "extra_forbidden", "invalid_key"}
-_SWITCHES = ("true", "false")
-"""Snakemake reads these as text on the command line; there, switches have a capital."""
+def _explained(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
+    """Return a line for each mistake; missing keys of one place share one, and so do the types that a value may have.
+
+    Where a value may be of several types, what is wrong inside of it says more than that it is not of the others.
+    """
+    places: dict[tuple[Any, ...], list[_Mistake]] = {}
+    for complaint in error.errors(include_url=False):
+        mistake = _mistake(complaint, value, kind, path)
+        places.setdefault(mistake.path, []).append(mistake)
+    around = {place[:length] for place in places for length in range(len(place))}
+    lines: list[str] = []
+    for place, mistakes in places.items():
+        if missing := [repr(mistake.about) for mistake in mistakes if mistake.type == "missing"]:
+            lines.append(f"{mistakes[0].key}: missing key {', '.join(missing)}")
+        lines += [
+            mistake.line for mistake in mistakes if mistake.type != "missing" and not mistake.is_of_type
+        ]
+        if place not in around and all(mistake.is_of_type for mistake in mistakes):
+            lines.append(_of_types(mistakes))
+    return sorted({*lines})
 
 
-def _explained(
-    error: ValidationError, value: Any, schema: dict[str, Any], path: tuple[str, ...]
-) -> list[str]:
-    mistakes = [_mistake(complaint, value, schema, path) for complaint in error.errors(include_url=False)]
-    grouped: dict[tuple[Any, ...], list[_Mistake]] = {}
-    for mistake in mistakes:
-        kind = "type" if mistake.type.endswith("_type") else mistake.about
-        group = mistake.type if mistake.type in _OF_KEYS else kind
-        grouped.setdefault((mistake.path, group), []).append(mistake)
-    # where a value may be of several types, what is wrong inside of it says more than that it is not of the others
-    inner = [mistake.path + ((mistake.about,) if mistake.type in _OF_KEYS else ()) for mistake in mistakes]
-    lines = [
-        _explain(group)
-        for (place, kind), group in grouped.items()
-        if kind != "type"
-        or not any(len(other) > len(place) and other[: len(place)] == place for other in inner)
-    ]
-    return sorted(lines)
-
-
-def _mistake(complaint: Any, value: Any, schema: dict[str, Any], path: tuple[Any, ...]) -> _Mistake:
+def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _Mistake:
     """Return a complaint with its place: parts of `loc` that are not keys name the member of a union."""
-    loc, choices, kind = complaint["loc"], _choices(schema, schema), complaint["type"]
-    of_key = loc[-1:] == ("[key]",)  # a key itself is wrong
-    parts = loc[:-2] if of_key else loc[:-1] if kind in _OF_KEYS else loc
-    for part in parts:
+    loc, type, context = complaint["loc"], complaint["type"], complaint.get("ctx", {})
+    about = str(context.get("error", _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"]))
+    if loc[-1:] == ("[key]",):  # a key itself is wrong
+        loc = loc[:-2]
+        type, about = ("invalid_key", str(complaint["input"])) if type.endswith("_type") else (type, about)
+    elif type in _OF_KEYS:
+        loc, about = loc[:-1], str(loc[-1])
+    members, text = _members(kind), ""
+    for part in loc:
         if (isinstance(value, dict) and part in value) or (isinstance(value, list) and isinstance(part, int)):
-            choices = _choices_inside(choices, part, schema, listed=isinstance(value, list))
+            inside = [place for member in members for place in _inside(member, part)]
+            members = [member for kind, _ in inside for member in _members(kind)]
+            text = next((told for _, told in inside if told), text)
             value, path = value[part], (*path, part)
-    context = complaint.get("ctx", {})
-    plain = _PLAIN[kind].format(**context) if kind in _PLAIN else complaint["msg"]
-    about = context.get("error", plain)
-    if of_key:
-        value = complaint["input"]
-        kind = "invalid_key" if kind.endswith("_type") else kind
-        loc = loc[:-1]
-    return _Mistake(kind, path, value, choices, str(loc[-1] if kind in _OF_KEYS else about))
+    return _Mistake(type, path, complaint["input"], about, members, text)
 
 
+_OF_KEYS = ("missing", "extra_forbidden", "invalid_key")
 _PLAIN = {
     "too_short": "it has {actual_length} entries and needs at least {min_length}",
     "too_long": "it has more than {max_length}",
@@ -456,75 +469,55 @@ _PLAIN = {
     "string_pattern_mismatch": "{pattern}",
 }
 """Complaints of pydantic in plain words, by type."""
+_NEEDED = {
+    "string_type": "text",
+    "list_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "none_required": "nothing",
+}
+"""What a complaint of pydantic about a type needs."""
 
 
-def _choices_inside(
-    choices: list[dict[str, Any]], part: Any, root: dict[str, Any], *, listed: bool
-) -> list[dict[str, Any]]:
-    """Return the schemas of what a key or number leads to, each with the description of the whole if it has none."""
-    if own := [choice["properties"][part] for choice in choices if part in choice.get("properties", {})]:
-        return [choice for node in own for choice in _choices(node, root)]
-    text = next((choice["description"] for choice in choices if "description" in choice), None)
-    values = [choice.get("items" if listed else "additionalProperties") for choice in choices]
-    values += [value for choice in choices for value in choice.get("patternProperties", {}).values()]
-    inside = [({"description": text} if text else {}) | value for value in values if isinstance(value, dict)]
-    return [choice for node in inside for choice in _choices(node, root)]
+def _has_keys(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Keys)
 
 
-def _choices(node: dict[str, Any], root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return the schemas that a value may satisfy, each with the node's description."""
-    own = {key: node[key] for key in ("description", "writeOnly") if key in node}
-    if "$ref" in node:
-        named = root["$defs"][node["$ref"].rpartition("/")[2]]
-        return [choice | own for choice in _choices(named, root)]
-    return [choice | own for member in node.get("anyOf", []) for choice in _choices(member, root)] or [node]
+def _members(kind: Any) -> list[Any]:
+    """Return the types of a union, each without the checks of `Annotated`."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin not in (Annotated, Union, UnionType):
+        return [kind]
+    return [member for arg in (args[:1] if origin is Annotated else args) for member in _members(arg)]
 
 
-def _explain(mistakes: list[_Mistake]) -> str:
-    first = mistakes[0]
-    key, shown, choices, description = first.key, first.shown, first.choices, first.description
-    match first.type:
-        case "extra_forbidden":
-            valid = {name for choice in choices for name in choice.get("properties", {})}
-            folder = f"{key}." if first.path else ""
-            return "; ".join(
-                f"unknown key '{folder}{shortened(mistake.about)}': {nearest(mistake.about, valid)}"
-                for mistake in mistakes
-            )
-        case "missing":
-            return f"{key}: missing key {', '.join(repr(mistake.about) for mistake in mistakes)}"
-        case "invalid_key":
-            wrong = ", ".join(shortened(mistake.about) for mistake in mistakes)
-            return f"{key}: the key {wrong} is not text; write a name, in quotes if it looks like something else."
-        case "literal_error":
-            words = [str(word) for choice in choices for word in choice.get("enum", [choice.get("const")])]
-            return f"{key}: {shown} is not valid: {nearest(str(first.value), words)}"
-        case "string_pattern_mismatch":
-            return f"{key}: {shown} does not have the right form ({first.about}). {description}".strip()
-        case "value_error":
-            return f"{key}: {first.about}{'' if first.about.endswith('?') else '.'}"
-        case kind if kind.endswith("_type"):
-            wanted = list(dict.fromkeys(choice["type"] for choice in choices if "type" in choice)) or [
-                "object"
-            ]
-            switch = "boolean" in wanted and first.value in _SWITCHES
-            hint = f"On the command line, write {first.value.title()}. " if switch else ""
-            if "string" in wanted and isinstance(first.value, bool | int | float):
-                hint = "Put it in quotes. "
-            needed = " or ".join(_WORDS[name] for name in wanted)
-            given = (
-                shown if shown == "what is given" else f"{_kind(first.value)} {shown}".removesuffix(" None")
-            )
-            return f"{key}: {given} where {needed} is needed. {hint}{description}".strip()
-        case _:
-            return f"{key}: {shown} is not valid: {first.about}. {description}".strip()
+def _inside(kind: Any, part: Any) -> list[tuple[Any, str]]:
+    """Return what a key or number of a value leads to: its type, and the text under the key."""
+    if get_origin(kind) in (list, dict):
+        return [(get_args(kind)[-1], "")]
+    field = fields_of(kind).get(part) if _has_keys(kind) else None
+    return [] if field is None else [(field.annotation, key_texts(kind)[part])]
 
 
-_WORDS = {"object": "a mapping", "array": "a list", "string": "text", "integer": "a whole number",
-          "number": "a number", "boolean": "true or false", "null": "nothing"}  # fmt: skip
+def _of_types(mistakes: list[_Mistake]) -> str:
+    """Say which types a value may have, and how to write it where its type is easily mistaken."""
+    value, needed = mistakes[0].value, list(dict.fromkeys(_NEEDED[mistake.type] for mistake in mistakes))
+    hint = ""
+    if "true or false" in needed and value in ("true", "false"):
+        # Snakemake reads these as text on the command line; there, switches have a capital
+        hint = f"On the command line, write {value.title()}. "
+    if "text" in needed and isinstance(value, bool | int | float):
+        hint = "Put it in quotes. "
+    given = f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None")
+    return (
+        f"{mistakes[0].key}: {given} where {' or '.join(needed)} is needed. {hint}{mistakes[0].text}".strip()
+    )
 
 
 def _kind(value: Any) -> str:
     kinds = {dict: "a mapping", list: "a list", str: "the text", bool: "the switch", int: "the number",
-             float: "the number", type(None): "nothing"}  # fmt: skip
+             float: "the number", NoneType: "nothing"}  # fmt: skip
     return kinds.get(type(value), type(value).__name__)

@@ -1,4 +1,4 @@
-"""Write what is told of the keys of config/: the JSON schemas for editors, and the tables of config/README.md.
+"""Write what is told of the keys of config/: the JSON schemas for editors, and the tables of docs/keys.md.
 
 python -m pretrace.studies.documented [ROOT]    (with scripts/ on PYTHONPATH)
 """
@@ -12,17 +12,18 @@ from operator import or_
 from pathlib import Path
 from typing import Any
 
+from pydantic.json_schema import GenerateJsonSchema
+
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
 from pretrace.render.published import Paper
-from pretrace.runtime.schema import Keys, Slug, Sources, json_schema, key_texts
+from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts
 from pretrace.studies.keys import (
     ArtifactEntry,
     Config,
     Download,
     Extraction,
-    Revisions,
     StudyFile,
     WrittenArtifact,
     WrittenPanel,
@@ -30,28 +31,28 @@ from pretrace.studies.keys import (
 )
 
 
-def kinds_of(base: type[Keys], sources: Sources) -> dict[type[Keys], list[str]]:
-    """Return the classes of a registry's entries with the sources of each; `base` comes first, without any."""
-    kinds: dict[type[Keys], list[str]] = {base: []}
+def kinds_of(sources: Sources) -> dict[type[Keys], list[str]]:
+    """Return the classes of a registry's entries with the sources of each."""
+    kinds: dict[type[Keys], list[str]] = {}
     for source, kind in sources.items():
-        kinds.setdefault(kind, []).append(f"`{source}`")
-    return kinds | {base: []}
+        kinds.setdefault(kind, []).append(source)
+    return kinds
 
 
-REGISTRIES = {
-    "models": kinds_of(ModelEntry, MODELS),
-    "benchmarks": kinds_of(BenchmarkEntry, BENCHMARKS),
-    "corpora": kinds_of(CorpusEntry, CORPORA),
+REGISTRIES: dict[str, tuple[type[Keys], Sources]] = {
+    "models": (ModelEntry, MODELS),
+    "benchmarks": (BenchmarkEntry, BENCHMARKS),
+    "corpora": (CorpusEntry, CORPORA),
 }
+"""The registries whose entries have a `source`: the keys of every entry, and the class of each source."""
 FILES = {
     "config": Config,
     "study": StudyFile,
     "artifacts": dict[Slug, ArtifactEntry],
     "downloads": dict[Slug, Download],
-    "revisions": Revisions,
     "papers": dict[Slug, Paper],
 }
-FILES |= {name: dict[Slug, reduce(or_, kinds)] for name, kinds in REGISTRIES.items()}  # type: ignore[misc]
+FILES |= {name: dict[Slug, reduce(or_, kinds_of(sources))] for name, (_, sources) in REGISTRIES.items()}  # type: ignore[misc]
 """The type of each file of config/."""
 
 _KINDS = (
@@ -65,18 +66,77 @@ _KINDS = (
     Api,
     ArtifactEntry,
 )
-TABLES = {next(iter(kinds)).__name__: kinds for kinds in REGISTRIES.values()}
+TABLES: dict[str, dict[type[Keys], list[str]]] = {
+    base.__name__: {base: []}
+    | {
+        kind: [f"`{source}`" for source in of_kind]
+        for kind, of_kind in kinds_of(sources).items()
+        if kind != base
+    }
+    for base, sources in REGISTRIES.values()
+}
 TABLES |= {kind.__name__: {kind: []} for kind in _KINDS}
-"""The tables of config/README.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
+"""The tables of docs/keys.md, each between `<!-- keys: NAME -->` and `<!-- end -->`."""
 
 
-def with_tables(readme: str) -> str:
-    """Return the text of config/README.md with its tables written from the keys."""
+class _Described(GenerateJsonSchema):
+    """JSON schemas with the text under each key as its description."""
+
+    def model_schema(self, schema: Any) -> dict[str, Any]:
+        made = super().model_schema(schema)
+        for key, text in key_texts(schema["cls"]).items():
+            if text:
+                made["properties"][key]["description"] = text
+        return made
+
+    def default_schema(self, schema: Any) -> dict[str, Any]:
+        if schema.get("default", ()) in (None, (), "", [], {}):
+            return self.generate_inner(schema["schema"])
+        return super().default_schema(schema)
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def json_schema(kind: Any) -> dict[str, Any]:
+    return adapter(kind).json_schema(schema_generator=_Described)
+
+
+def schema_of(name: str) -> dict[str, Any]:
+    """Return the JSON schema of a file of config/ for editors.
+
+    An entry of a registry is of the class of its source. What several classes have is described once; a study's own
+    entries are described by the schemas of the registries, beside this one.
+    """
+    schema = json_schema(FILES[name])
+    kinds = schema.get("$defs", {})
+    if name == "study":
+        for registry in REGISTRIES:
+            told = schema["properties"][registry]["description"]
+            schema["properties"][registry] = {"description": told, "$ref": f"{registry}.schema.json"}
+    if name in REGISTRIES:
+        base, sources = REGISTRIES[name]
+        common = json_schema(base)
+        kinds = schema["$defs"] = common.pop("$defs", {}) | {base.__name__: common} | kinds
+        for kind, of_kind in kinds_of(sources).items():
+            source = common["properties"]["source"] | {"enum": of_kind}
+            kinds[kind.__name__]["properties"] = kinds[kind.__name__]["properties"] | {"source": source}
+    places: dict[str, str] = {}
+    for kind, described in kinds.items():
+        for key, node in described.get("properties", {}).items():
+            own = f"#/$defs/{kind}/properties/{key}"
+            first = places.setdefault(json.dumps(node), own)
+            described["properties"][key] = node if first == own else {"$ref": first}
+    return {"$schema": GenerateJsonSchema.schema_dialect} | schema
+
+
+def with_tables(page: str) -> str:
+    """Return the text of docs/keys.md with its tables written from the keys."""
 
     def table(marker: re.Match[str]) -> str:
         return marker[1] + "".join(f"{line}\n" for line in _table(TABLES[marker[2]]))
 
-    return re.sub(r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, readme, flags=re.DOTALL)
+    return re.sub(r"(<!-- keys: (\w+) -->\n).*?(?=<!-- end -->)", table, page, flags=re.DOTALL)
 
 
 def _table(kinds: dict[type[Keys], list[str]]) -> Iterable[str]:
@@ -143,11 +203,11 @@ def _sentence(text: str) -> str:
 
 
 def main(root: Path) -> None:
-    for name, kind in FILES.items():
+    for name in FILES:
         path = root / "workflow" / "schemas" / f"{name}.schema.json"
-        path.write_text(json.dumps(json_schema(kind), ensure_ascii=False) + "\n", encoding="utf-8")
-    readme = root / "config" / "README.md"
-    readme.write_text(with_tables(readme.read_text(encoding="utf-8")), encoding="utf-8")
+        path.write_text(json.dumps(schema_of(name), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    page = root / "docs" / "keys.md"
+    page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
 A key's type is what it is checked by, and the text under it is its description: in complaints, in the JSON schemas of
-workflow/schemas/ and in the tables of config/README.md, which `pretrace.studies.documented` writes.
+workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
 """
 
 from collections.abc import Sequence
@@ -57,7 +57,7 @@ class Config(Keys):
     study: str
     """A name under `studies/`, or the path of a study file."""
     texts: Maybe[Some[str]] = None
-    """Of the study `audit`: your file of texts. [docs/audit.md](../docs/audit.md) explains the three keys."""
+    """Of the study `audit`: your file of texts. [docs/audit.md](audit.md) explains the three keys."""
     model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a checkpoint, or an id of the Hugging Face
     hub."""
@@ -89,7 +89,7 @@ class Config(Keys):
     checkpoint's folder, answers, or a data set's files under their own names. Relative to the working directory."""
     servers: dict[str, Server] = {}
     """Slug of a model -> your own inference server that answers for it, with its `base_url`:
-    [docs/clusters.md](../docs/clusters.md#large-models-behind-your-own-server)."""
+    [docs/clusters.md](clusters.md#large-models-behind-your-own-server)."""
     revisions: Maybe[Some[str]] = None
     """A file with commits that replace the `revision` of entries: [below](#pinned-commits)."""
     available: Unique[str] = []

@@ -203,7 +203,7 @@ class Model(Registered):
     def fetched(self) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
-        entry = asked_for(self.entry, "model", record, self.study.pins)
+        entry = asked_for(self.entry, record, self.study.pins)
         assert isinstance(entry, HubModel)
         return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
 
@@ -316,7 +316,7 @@ class Benchmark(Registered):
 
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
-        return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written(*PRINTED)
+        return asked_for(self.entry, self.record(part), self.study.pins, part).written(*PRINTED)
 
 
 @dataclass(frozen=True)
@@ -447,7 +447,7 @@ class Corpus(Registered):
 
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written(*PRINTED)
+        return asked_for(self.entry, self.record(shard), self.study.pins).written(*PRINTED)
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared name."""

@@ -12,11 +12,10 @@ from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.models.entries import AnswersModel, ModelEntry
-from pretrace.questions.collected import check_answers
-from pretrace.questions.released import check_released
+from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu
-from pretrace.studies.compute import FORWARD
+from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import files_of, path_of
@@ -47,10 +46,9 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            if entry.column is not None:
-                check_released(Path(entry.path), entry.column)
-            else:
-                check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
+            check_answers(Path(entry.path), entry.column, metrics=plan.needs_classes(pair.benchmark_slug))
+            if entry.column is not None and entry.scores is not None:
+                released_scores(Path(entry.scores), entry.column)
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(study, config)
     return [*told, *_remarks(plan)]

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, of_length, whole_numbers
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, seed_of
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 from pretrace.views.readings import KINDS, ZERO_ACCESS, PassKey, Shots
 from pretrace.views.stored import StoredView, viewed
 from pretrace.views.words import is_chinese

@@ -9,8 +9,9 @@ from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Named, Number, Words, checked_row, rows
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, read_parquet, seed_of
+from pretrace.runtime.files import JsonObject, read_parquet
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 from pretrace.views.names import PARAPHRASES, VIEWS, View
 
 if TYPE_CHECKING:

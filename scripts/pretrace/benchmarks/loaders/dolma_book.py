@@ -23,11 +23,12 @@ from pretrace.benchmarks.loaders.sotu import SEGMENTS_NEEDED, segments
 from pretrace.benchmarks.rows import jsonl_rows, rows
 from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import atomic_path, seed_of, write_json
+from pretrace.runtime.files import atomic_path, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
 from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Day, Hub, Url
+from pretrace.seeds import seed_of
 
 CATALOGUE = "cache/epub/feeds/pg_catalog.csv"
 PAUSE = 2.0

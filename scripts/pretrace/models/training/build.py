@@ -16,8 +16,9 @@ from pretrace.models.training.loop import new_model, train
 from pretrace.models.training.stream import held_out, training_stream, windows
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of, write_parquet
+from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import log
+from pretrace.seeds import seed_of
 
 
 def train_model(

@@ -13,7 +13,7 @@ from pretrace.models.entries import Training
 from pretrace.models.training.build import fit, tokenizer_of
 from pretrace.models.training.loop import mean_loss
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import seed_of
+from pretrace.seeds import seed_of
 
 Booleans = npt.NDArray[np.bool_]
 
