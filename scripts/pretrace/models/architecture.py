@@ -133,7 +133,7 @@ def check_causal(model: Any, path: Path) -> None:
     text = model.config.get_text_config()
     # from where a vocabulary has tokens that texts have; no padding, which some models do not attend to
     common = range(text.vocab_size // 3, text.vocab_size)[: _PROBE + 2]
-    tokens = [id for id in common if id != text.pad_token_id][: _PROBE + 1]
+    tokens = [id for id in common if id != getattr(text, "pad_token_id", None)][: _PROBE + 1]
     if len(tokens) < 2:
         return
     ids = torch.tensor([tokens[:-1], tokens[:-2] + tokens[-1:]])
