@@ -75,7 +75,9 @@ def check(folder, sizes, prompt_prefix, plain=transformers.AutoModelForCausalLM)
     target, model = loaded(folder)
     reference = plain.from_pretrained(folder, dtype=torch.float32).eval()
     texts = [GENERATOR.integers(4, 299, size).tolist() for size in sizes]
-    computed = Engine(model, "tiny", 4096).statistics(requests_of(texts), prompt_prefix, statistics="logprobs")
+    computed = Engine(model, "tiny", 4096).statistics(
+        requests_of(texts), prompt_prefix, statistics="logprobs"
+    )
     for tokens, values in zip(texts, computed, strict=True):
         expected = expected_statistics(reference, prompt_prefix.ids, tokens)[:1]
         np.testing.assert_allclose(values, expected, atol=1e-5, rtol=0)
@@ -132,7 +134,10 @@ def test_a_model_that_reads_both_ways_is_refused(saved, kind):
 
 def test_masks_of_old_checkpoints_are_no_weights(folder):
     place = "transformer.h.0.attn.attention"
-    masks = {f"{place}.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8), f"{place}.masked_bias": torch.tensor(-1e9)}
+    masks = {
+        f"{place}.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8),
+        f"{place}.masked_bias": torch.tensor(-1e9),
+    }
     reweighted(copied := folder("gpt_neo"), lambda weights: weights | masks)
     loaded(copied)
 
@@ -183,7 +188,9 @@ def test_the_text_part_of_a_multimodal_model_is_read(saved):
 def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
     """Also where the length with the last token, which need not be read, is the first beyond it."""
     factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 32}
-    config = transformers.Phi3Config(**SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors})
+    config = transformers.Phi3Config(
+        **SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors}
+    )
     folder = saved(transformers.Phi3ForCausalLM(config))
     check(folder, (5, 20, 24, 25, 31, 32, 33, 55, 60), PromptPrefix((1,) if shots else (), shots))
 
@@ -235,7 +242,9 @@ def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
     )
     with torch.inference_mode():
         hidden = model.base_model(input_ids=torch.tensor([[1, *tokens[:-1]]])).last_hidden_state.float()
-        model.base_model.forward = lambda *_, **__: transformers.modeling_outputs.BaseModelOutputWithPast(hidden)
+        model.base_model.forward = lambda *_, **__: transformers.modeling_outputs.BaseModelOutputWithPast(
+            hidden
+        )
         logits = model.float()(input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0]
     expected = logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
     np.testing.assert_allclose(computed[0], expected, atol=1e-4, rtol=0)

@@ -137,7 +137,10 @@ def check_causal(model: Any, path: Path) -> None:
     if len(tokens) < 2:
         return
     ids = torch.tensor([tokens[:-1], tokens[:-2] + tokens[-1:]])
-    with explain_failure(f"{path}: {type(model).__name__} does not read a text's tokens alone"), torch.inference_mode():
+    with (
+        explain_failure(f"{path}: {type(model).__name__} does not read a text's tokens alone"),
+        torch.inference_mode(),
+    ):
         logits = model(input_ids=ids.to(model.device), use_cache=False).logits.float()
     first, second = logits[:, :-1]
     off = float((first - second).norm() / first.norm())
@@ -145,6 +148,6 @@ def check_causal(model: Any, path: Path) -> None:
     if off > (_TOLERANCE if model.dtype == torch.float32 else _NARROW_TOLERANCE):
         raise InputError(
             f"{path}: {type(model).__name__} as config.json sets it up is not causal: a token changes the "
-            f"predictions before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: true "
-            "in config.json if it was trained as one."
+            f"predictions before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: "
+            "true in config.json if it was trained as one."
         )
