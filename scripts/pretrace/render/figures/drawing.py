@@ -76,7 +76,7 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # fonts of another weight are no news
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # a font of another weight needs no warning
 
 
 @cache
