@@ -1,6 +1,5 @@
 """What counts as a checkpoint, what is refused, and how targets are told apart without loading weights."""
 
-import json
 import os
 import shutil
 import sys

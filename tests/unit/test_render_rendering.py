@@ -13,7 +13,8 @@ from pretrace.runtime.files import read_json
 TOO_LONG = made_up.PANEL | {"length": 999}
 ABSENT = made_up.PANEL | {"benchmark": "absent"}
 HEATMAP = {"options": {"method": "surp", "x": "eps", "y": "percentile"}}
-RENDERERS = {"method_table": ("md", {}), "heatmap": ("txt", HEATMAP)}
+OVER_GAMMA = {"options": {"x": "gamma"}, "selection": ["default"]}
+RENDERERS = {"method_table": ("md", {}), "heatmap": ("txt", HEATMAP), "method_lines": ("txt", OVER_GAMMA)}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def rendered(renderer: str, results, folder: Path, *panels) -> tuple[str, str, d
     return files["csv"].read_text(encoding="utf-8"), words, read_json(files["record"])
 
 
-@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize("renderer", ["method_table", "heatmap"])
 def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_why(
     renderer, results, tmp_path
 ):
@@ -48,13 +49,20 @@ def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_w
         assert sentence.partition(": ")[2] in words
 
 
-@pytest.mark.parametrize("renderer", RENDERERS)
-def test_an_artifact_without_a_panel_says_why(renderer, results, tmp_path):
-    data, words, record = rendered(renderer, results, tmp_path, TOO_LONG)
+@pytest.mark.parametrize(
+    ("renderer", "panel", "why"),
+    [
+        ("method_table", TOO_LONG, "no row with metric auc"),
+        ("heatmap", TOO_LONG, "no row with metric auc"),
+        ("method_lines", made_up.PANEL, "no method that was scored here has a parameter 'gamma'"),
+    ],
+)
+def test_an_artifact_without_a_panel_says_why(renderer, panel, why, results, tmp_path):
+    data, words, record = rendered(renderer, results, tmp_path, panel)
     assert not record["shown"]
     assert not record["failed"], "nobody's fault"
     assert record["empty"][0].partition(": ")[2] in words
-    assert "no row with metric auc" in data
+    assert why in data
 
 
 def test_one_empty_length_of_a_panel_of_all_leaves_the_others(results, tmp_path):

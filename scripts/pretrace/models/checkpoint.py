@@ -226,15 +226,23 @@ def _shards_of(index: Path) -> list[str]:
     """Read the names of the files that an index of weights names."""
     content = read_json(index)
     shards = content.get("weight_map") if isinstance(content, dict) else None
-    if not isinstance(shards, dict) or not shards or not all(isinstance(name, str) for name in shards.values()):
-        raise InputError(f"{index} has no weight_map from the names of weights to their files: save the model again.")
+    if (
+        not isinstance(shards, dict)
+        or not shards
+        or not all(isinstance(name, str) for name in shards.values())
+    ):
+        raise InputError(
+            f"{index} has no weight_map from the names of weights to their files: save the model again."
+        )
     return sorted(set(shards.values()))
 
 
 def _refuse_integers(path: Path, tensors: Iterable[Tensor]) -> None:
     """Raise `InputError` for integer weights unless config.json says how they are quantised."""
     integers = [
-        tensor for tensor in tensors if tensor.dtype in _INTEGERS and tensor.name.endswith(("weight", "_proj"))
+        tensor
+        for tensor in tensors
+        if tensor.dtype in _INTEGERS and tensor.name.endswith(("weight", "_proj"))
     ]
     if integers and "quantization_config" not in (path / "config.json").read_text(encoding="utf-8"):
         raise InputError(

@@ -5,7 +5,14 @@ from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 
-from pretrace.models.checkpoint import ADAPTER, BESIDE, VOCABULARIES, Checkpoint, refuse_adapter, write_checkpoint
+from pretrace.models.checkpoint import (
+    ADAPTER,
+    BESIDE,
+    VOCABULARIES,
+    Checkpoint,
+    refuse_adapter,
+    write_checkpoint,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, explained, listing, pinned, snapshot
 from pretrace.runtime.logs import log
@@ -61,7 +68,9 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
                 _patterns(remote_code)
             )
     if ADAPTER in files.files:
-        raise InputError(f"{hub} at '{revision}' has an adapter beside the model ({ADAPTER}): name a merged model.")
+        raise InputError(
+            f"{hub} at '{revision}' has an adapter beside the model ({ADAPTER}): name a merged model."
+        )
     shards = [re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name) for name in files.files]
     needed = {
         f"{shard[1]}{number:0{len(shard[2])}d}{shard[3]}{shard[4]}{shard[5]}"

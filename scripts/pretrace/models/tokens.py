@@ -64,7 +64,7 @@ def load_declared(checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | 
 
 def _unplaced(added: dict[int, Any], checkpoint: Checkpoint) -> set[str]:
     """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
-    with explain_failure(f"{checkpoint.path / 'config.json'} is no configuration"):
+    with explain_failure(f"{checkpoint.path / 'config.json'} cannot be read as a configuration"):
         config = read_json(checkpoint.path / "config.json")
         rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
         return {token.content for id, token in added.items() if rows is not None and id >= rows}

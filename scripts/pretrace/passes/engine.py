@@ -91,7 +91,13 @@ class Engine:
             batch = todo[: max(1, self.batch_tokens // longest)]
             batch = batch[: self.features.alike([ahead + len(window[places[0]].tokens) for places in batch])]
             requests = [window[indices[0]] for indices in batch]
-            computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
+            try:
+                computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
+            except IndexError as error:
+                raise InputError(
+                    f"{self.name} has no place for {longest} tokens, as text '{first.text_id}' has ({error}): set a "
+                    "lower max_length for this model."
+                ) from error
             if computed is None:
                 self._back_off(len(batch), longest, first)
                 continue

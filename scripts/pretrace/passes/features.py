@@ -30,7 +30,7 @@ def _stretches(config: Any) -> list[int]:
     text = config.get_text_config()
     rope = getattr(text, "rope_parameters", None) or {}
     kinds = [rope, *(kind for kind in rope.values() if isinstance(kind, dict))]  # one for each kind of layer
-    names = [(kind, _STRETCHED.get(kind.get("rope_type"))) for kind in kinds]
+    names = [(kind, _STRETCHED.get(str(kind.get("rope_type")))) for kind in kinds]
     return sorted({kind.get(name) or getattr(text, name) for kind, name in names if name})
 
 
@@ -95,11 +95,6 @@ class Features:
     def _of(self, output: Any) -> torch.Tensor:
         features: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
         return features
-
-    def alike(self, lengths: Sequence[int]) -> int:
-        """Return how many of these texts may share a batch with the first: all that read positions as it does."""
-        longer = [[length > limit for limit in self.stretches] for length in lengths]
-        return next((place for place, side in enumerate(longer) if side != longer[0]), len(longer))
 
     def alike(self, lengths: Sequence[int]) -> int:
         """Return how many of these texts, the longest first, may share a batch: no stretch begins between them."""

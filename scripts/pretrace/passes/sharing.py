@@ -193,7 +193,7 @@ def _small(model: Any) -> Any:
     for key, most in _SMALL.items():
         if isinstance(size := getattr(text, key, None), int):
             setattr(text, key, min(size, most))
-    if isinstance(text.pad_token_id, int):  # some configurations take no other value
+    if isinstance(getattr(text, "pad_token_id", None), int):  # some configurations take no other value
         text.pad_token_id = min(text.pad_token_id, text.vocab_size - 1)
     with torch.device("cpu"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)

@@ -322,7 +322,9 @@ def base_of(model: Any) -> Any:
     """Return the part of a model that makes its last hidden states; the model itself if no part is named."""
     if model.base_model is not model:
         return model.base_model
-    return model.get_decoder().base_model if hasattr(model, "get_decoder") else model  # of a multimodal wrapper
+    return (
+        model.get_decoder().base_model if hasattr(model, "get_decoder") else model
+    )  # of a multimodal wrapper
 
 
 def output_layer(model: Any) -> Head | None:
@@ -372,13 +374,13 @@ def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read
         finish = _Finish(model, read, dtype)
         head = Head(layer.weight, layer.bias, finish)
 
-        def watched(inputs: torch.Tensor) -> torch.Tensor:
+        def watched(inputs: torch.Tensor, finish: _Finish = finish, head: Head = head) -> torch.Tensor:
             finish.keeps_inputs = torch.equal(inputs.reshape(hidden.shape).float(), hidden.float())
             return head.layer(inputs)
 
         try:
             finished = finish(hidden, watched).log_softmax(-1).clamp(min=-100)
-        except Exception as error:  # of layers in between whose weights are narrow, or of other inputs that they need
+        except Exception as error:  # layers in between have narrow weights, or need other inputs
             if is_out_of_memory(error):
                 raise
             continue

@@ -102,7 +102,7 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
                 if about:
                     not_shown.append(_not_shown(panel.name, error))
                     continue
-                # else it is no panel's fault: some artifacts need two of them
+                # else the artifact as a whole is at fault: some need two panels
             others.append(panel)
         if not others or not not_shown:
             raise

@@ -1,5 +1,6 @@
 """How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
 
+import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -73,6 +74,11 @@ _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
+
+
+logging.getLogger("matplotlib.font_manager").setLevel(
+    logging.ERROR
+)  # a font of another weight needs no warning
 
 
 @cache

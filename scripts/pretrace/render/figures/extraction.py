@@ -129,7 +129,7 @@ def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run of tokens of a document with the same likeliest window.
 
     It goes from `start` to `end` (tokens of the document) and has ln of the window's probability, and its passage.
-    `words` is the run's text as JSON, as far as it is in an excerpt, else "".
+    `words` is the text of the run's tokens that are in an excerpt, as JSON; "" if there are none.
     """
     near = [_near_likeliest(windows[windows["label"].eq(label)]) for label in GROUPS]
     tokens = pd.concat([windows.iloc[:0], *near]).set_index(["text_id", "at"])["token"].to_dict()
@@ -162,10 +162,17 @@ def _near_likeliest(windows: pd.DataFrame) -> pd.DataFrame:
         return own
     top = records_of(own.nlargest(1, "log_p_top"))[0]
     text = windows[windows["text_id"].eq(top["text_id"])].sort_values("at")
-    without_gap = text["at"].diff().gt(1).cumsum()
-    near = text["at"].between(top["at"] - BEFORE, top["at"] + top["suffix"] + AFTER)
-    near &= without_gap.eq(without_gap[text["at"].eq(top["at"])].iloc[0])
-    return text[near] if near.sum() > 1 else text.iloc[:0]
+    places = text["at"].to_numpy(int)
+    without_gap = np.cumsum(np.diff(places, prepend=places[0]) > 1)
+    near = (places >= top["at"] - BEFORE) & (places <= top["at"] + top["suffix"] + AFTER)
+    text = text[near & (without_gap == without_gap[places == top["at"]])]
+    # no window begins at a text's last tokens: the end of the passage that is missing follows the last one
+    shown = "".join(text.loc[text["at"] >= top["at"], "token"]).lstrip()
+    passage = top["passage"].lstrip()
+    if passage.startswith(shown):
+        last = text["at"].eq(text["at"].max())
+        text["token"] = text["token"].where(~last, text["token"] + passage[len(shown) :])
+    return text
 
 
 def covering(text: pd.DataFrame) -> np.ndarray:
