@@ -40,7 +40,8 @@ def scored(
     """Yield for each text, its token ids and the place of the first to score, float32 [4, scored tokens].
 
     The rows are those of the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
-    `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores other tokens than it was sent.
+    `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores
+    other tokens than it was sent.
     """
     read = _from_prompts if client.endpoint.top40 == "prompt_logprobs" else _token_by_token
     texts = iter(texts)
