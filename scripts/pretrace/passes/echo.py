@@ -64,7 +64,7 @@ def echo_of(body: Mapping[str, Any], vocabulary: int | None = None) -> Echo:
 
     Raises:
         MalformedAnswerError: they are missing, or one but the first is not a number.
-        ImpossibleAnswerError: they are no log-probabilities.
+        ImpossibleAnswerError: they cannot be log-probabilities.
     """
     try:
         echoed = body["choices"][0]["logprobs"]
@@ -226,7 +226,7 @@ class Probe:
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
             raise InputError(
-                self._says(f"gives numbers that are no log-probabilities: {error}. {OF_MODEL}")
+                self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")
             ) from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise InputError(
@@ -243,7 +243,7 @@ class Probe:
             return echo_of({"choices": [choice]}, self._vocabulary)
         except ImpossibleAnswerError as error:
             raise InputError(
-                self._says(f"gives numbers that are no log-probabilities: {error}. {OF_MODEL}")
+                self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")
             ) from None
         except MalformedAnswerError as error:
             raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None

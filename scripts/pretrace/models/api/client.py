@@ -236,7 +236,7 @@ class _Asking:
         if not fault.temporary:
             if fault.paid:
                 self._fail(
-                    f"{self.endpoint.base_url} gives numbers that are no log-probabilities: {fault}. {OF_MODEL}"
+                    f"{self.endpoint.base_url} gives impossible log-probabilities: {fault}. {OF_MODEL}"
                 )
             else:
                 self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
