@@ -2,6 +2,8 @@
 
 python scripts/cut_passages.py --words 64 --most 20 --label none books/*.txt > texts.jsonl
 python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
+
+A passage has the document's own characters, line breaks too. Languages without spaces are cut with --characters.
 """
 
 import argparse
@@ -9,7 +11,7 @@ import json
 import sys
 from pathlib import Path
 
-from pretrace.benchmarks.passages import cut_documents, documents, first_names
+from pretrace.benchmarks.passages import cut_documents, documents, files_in, first_names
 from pretrace.runtime.errors import InputError
 
 
@@ -24,7 +26,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--words", type=count, required=True, help="length of a passage, in words")
+    length = parser.add_mutually_exclusive_group(required=True)
+    length.add_argument("--words", type=count, help="length of a passage, in words")
+    length.add_argument(
+        "--characters", type=count, help="length of a passage, in characters without white space"
+    )
     parser.add_argument(
         "--most", type=count, help="passages of a document at most, evenly spread (default, all)"
     )
@@ -32,21 +38,25 @@ def main() -> None:
                         help="none: texts in question; 0: texts that the model cannot have read; 1: suspected texts "
                              "of a corpus test")  # fmt: skip
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
-                        help=".txt files, folders with .txt files, or JSONL, CSV or Parquet files with a document in "
-                             "each row (columns text, document)")  # fmt: skip
+                        help=".txt files, folders with .txt files, or JSONL, CSV, TSV or Parquet files with a document "
+                             "in each row (columns text, document)")  # fmt: skip
     options = parser.parse_args()
     label = None if options.label == "none" else int(options.label)
+    unit, size = ("words", options.words) if options.words else ("characters", options.characters)
     try:
-        rows, short = cut_documents(documents(options.files), options.words, label, options.most)
+        files, left_out = files_in(options.files)
+        rows, short = cut_documents(documents(files), size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
     for row in rows:
         print(json.dumps(row))
     texts = len({row["document"] for row in rows})
     print(
-        f"{len(rows)} passages of {options.words} words from {texts} document{'s' * (texts != 1)}",
+        f"{len(rows)} passages of {size} {unit} from {texts} document{'s' * (texts != 1)}",
         file=sys.stderr,
     )
+    if left_out:
+        print(f"left out of folders: {len(left_out)} files: {first_names(left_out)}", file=sys.stderr)
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)

@@ -21,7 +21,6 @@ with job_log(snakemake.log[0]):
         resamples=snakemake.params.resamples,
         evaluation_sets=[chosen for chosen in sets if not chosen.nonmembers],
         pooled=snakemake.params.pooled,
-        randomised=snakemake.params.randomised,
     )
     placebo_values = empty_placebos()
     if snakemake.params.placebos:

@@ -6,7 +6,7 @@ from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
-with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
+with job_log(snakemake.log[0]), pinned(snakemake.config.get("revisions")):
     fetch_dataset(
         snakemake.params.entry,
         snakemake.wildcards.part,

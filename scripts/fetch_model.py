@@ -6,7 +6,7 @@ from pretrace.models.fetching import fetch_model
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
-with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
+with job_log(snakemake.log[0]), pinned(snakemake.config.get("revisions")):
     entry = snakemake.params.entry
     fetch_model(
         entry["hub"],

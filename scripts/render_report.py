@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures import dots, extraction, familiarity
+from pretrace.render.figures import dots, extraction
 from pretrace.render.registry import Artifact, outputs
 from pretrace.render.report import incomplete_passes, named, render_report, shots_of
 from pretrace.render.rows import in_print
@@ -16,7 +16,6 @@ from pretrace.studies.sealing import told
 CONCLUDING = {
     "audit": audit.lines,
     "word_for_word": extraction.lines,
-    "familiar_texts": familiarity.lines,
     "headline": dots.headline_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""

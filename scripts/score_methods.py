@@ -5,9 +5,9 @@ from pathlib import Path
 
 from pretrace import methods
 from pretrace.passes.index import PassIndex
+from pretrace.questions.collected import released_scores
 from pretrace.questions.documents import document_units
-from pretrace.questions.released import released_scores
-from pretrace.questions.scoring import with_documents
+from pretrace.questions.scoring import titled_scores, with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
 from pretrace.runtime.logs import job_log
 from pretrace.views.stored import read_views
@@ -35,6 +35,6 @@ with job_log(snakemake.log[0]):
         where=f"answers of {snakemake.wildcards.model} to {snakemake.wildcards.benchmark}",
     )
     if snakemake.input.released_scores:
-        path, documents = Path(snakemake.input.released_scores), document_units(benchmark)["id"]
-        scores = chain(scores, [released_scores(path, snakemake.params.column, documents)])
+        released = released_scores(Path(snakemake.input.released_scores), snakemake.params.column)
+        scores = chain(scores, [titled_scores(released, document_units(benchmark)["id"])])
     write_parquet_parts(snakemake.output[0], scores)

@@ -7,7 +7,7 @@ from pretrace.runtime.files import write_json
 from pretrace.runtime.hub import pinned
 from pretrace.runtime.logs import job_log
 
-with job_log(snakemake.log[0]), pinned(snakemake.params.pins):
+with job_log(snakemake.log[0]), pinned(snakemake.config.get("revisions")):
     fetched = stream_shard(
         snakemake.params.entry,
         int(snakemake.wildcards.shard),

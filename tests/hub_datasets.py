@@ -53,9 +53,9 @@ def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
 
-def comma_separated(rows: Sequence[dict[str, Any]]) -> bytes:
+def comma_separated(rows: Sequence[dict[str, Any]], separator: str = ",") -> bytes:
     out = io.StringIO()
-    writer = csv.DictWriter(out, list(rows[0]))
+    writer = csv.DictWriter(out, list(rows[0]), delimiter=separator)
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue().encode()

@@ -8,19 +8,14 @@ import argparse
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from pretrace.evaluation.metrics import LEVELS, METRICS
-from pretrace.evaluation.permutation import relabellings
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking, compact
 from pretrace.evaluation.significance import (
     bootstrap_test,
     centred,
-    delong_test,
-    delong_variance,
     percentile_interval,
-    permutation_test,
     placements,
 )
 
@@ -55,11 +50,6 @@ def bootstrap(scores, document, label, resamples, seed):
     return np.concatenate([numerators[:1] / pairs for numerators, pairs in counts], axis=1)
 
 
-def permutation_p(scores, document, label, count, seed):
-    labels = np.concatenate(list(relabellings(label, document, count, seed)), axis=1)
-    return permutation_test((rankdata(scores) @ labels)[None] / label.sum())[1].p[0]
-
-
 def expected_auc(document, label, share, shift):
     """Of all pairs; members and non-members of one document have its effect in common."""
     inside = (np.bincount(document, label) * np.bincount(document, ~label)).sum() / (
@@ -69,7 +59,7 @@ def expected_auc(document, label, share, shift):
 
 
 def simulate(name, share, shift, repetitions, resamples):
-    """AUCs (repetitions,); by way, the bootstrap's SDs and whether its intervals cover; by test, whether it rejects."""
+    """AUCs (repetitions,); by way, the bootstrap's SDs, whether its intervals cover and whether its test rejects."""
     rng = np.random.default_rng([list(DESIGNS).index(name), int(10 * share), int(10 * shift)])
     values, spread, covers, rejects = [], {}, {}, {}
     for seed in range(repetitions):
@@ -78,8 +68,7 @@ def simulate(name, share, shift, repetitions, resamples):
         label = np.tile(np.arange(TEXTS), len(members)) < members[document]
         scores = share**0.5 * rng.normal(size=len(members))[document] + shift * label
         scores += (1 - share) ** 0.5 * rng.normal(size=len(label))
-        per_member, per_nonmember = placements(scores, label)
-        values.append(per_member.mean())
+        values.append(placements(scores, label)[0].mean())
         truth = expected_auc(document, label, share, shift)
         for way, of_document in (("apart", 2 * document + label), ("jointly", document)):
             draws = bootstrap(scores, of_document, label, resamples, seed)
@@ -87,13 +76,6 @@ def simulate(name, share, shift, repetitions, resamples):
             spread.setdefault(way, []).append(draws.std())
             covers.setdefault(way, []).append(low[0] <= truth <= high[0])
             rejects.setdefault(way, []).append(bootstrap_test(draws - 0.5).p[0] <= 0.05)
-        variance = np.array([delong_variance(per_member, per_nonmember)])
-        rejects.setdefault("delong", []).append(
-            delong_test(values[-1:] - np.array([0.5]), variance).p[0] <= 0.05
-        )
-        if ((members > 0) & (members < TEXTS)).any():
-            exact = permutation_p(scores, document, label, 199, seed)
-            rejects.setdefault("permutation", []).append(exact <= 0.05)
     return np.array(values), spread, covers, rejects
 
 
@@ -163,10 +145,7 @@ def main():
             covers = simulate(name, share, SHIFT, given.repetitions, given.resamples)[2]
             ratios = [f"{np.mean(spread[way]) / values.std():.2f}" for way in ("apart", "jointly")]
             coverage = [f"{100 * np.mean(covers[way]):.0f} %" for way in ("apart", "jointly")]
-            size = [
-                f"{100 * np.mean(rejects[test]):.0f} %" if test in rejects else ""
-                for test in ("apart", "jointly", "delong", "permutation")
-            ]
+            size = [f"{100 * np.mean(rejects[way]):.0f} %" for way in ("apart", "jointly")]
             print(f"| {name} | {share:g} | {' | '.join([*ratios, *coverage, *size])} |", flush=True)
 
 

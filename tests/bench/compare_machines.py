@@ -8,7 +8,7 @@ largest of their distances, and the method of the largest. A claim that rests on
 another machine.
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -50,5 +50,8 @@ def table(both: pd.DataFrame) -> pd.DataFrame:
 
 
 if __name__ == "__main__":
-    frame = distances(Path(sys.argv[1]), Path(sys.argv[2]))
-    print(table(frame).to_markdown(index=False, floatfmt=".4f"))
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("first", type=Path, help="ONE/results/embedded")
+    parser.add_argument("other", type=Path, help="OTHER/results/embedded")
+    given = parser.parse_args()
+    print(table(distances(given.first, given.other)).to_markdown(index=False, floatfmt=".4f"))

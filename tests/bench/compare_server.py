@@ -1,6 +1,6 @@
 """How far the letters of a model behind a server lie from those of the same model in a local job.
 
-PYTHONPATH=tests python tests/bench/compare_server.py results/models/smollm2-135m/checkpoint.json
+python tests/bench/compare_server.py results/models/smollm2-135m/checkpoint.json
 ... --url http://node7:8000/v1 --model NAME --endpoint chat
 
 Asks 36 small questions with four options both ways, in float32 here. Prints the mean and the largest distance of a
@@ -15,6 +15,7 @@ from contextlib import nullcontext
 from itertools import permutations
 from pathlib import Path
 
+import measuring  # noqa: F401  puts the tests' servers on the path
 import numpy as np
 
 from llama_server import llama_server

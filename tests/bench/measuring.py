@@ -3,6 +3,7 @@
 import argparse
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -12,6 +13,10 @@ from typing import Any
 import numpy as np
 
 ROOT = Path(__file__).parents[2]
+sys.path += [
+    str(ROOT / "tests"),
+    str(ROOT / "tests" / "workflow"),
+]  # for the servers and projects of the tests
 
 
 def parser_of(description: str | None, *, texts: int, repetitions: int) -> argparse.ArgumentParser:
@@ -25,6 +30,7 @@ def parser_of(description: str | None, *, texts: int, repetitions: int) -> argpa
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repetitions", type=int, default=repetitions)
     parser.add_argument("--dtype", default="auto")
+    parser.add_argument("--device", default="auto")
     return parser
 
 
@@ -35,7 +41,7 @@ def loaded(options: argparse.Namespace) -> tuple[Any, Any]:
     from pretrace.models.target import load_checkpoint
 
     torch.set_num_threads(options.threads)
-    target = load_checkpoint(options.checkpoint, dtype=options.dtype)
+    target = load_checkpoint(options.checkpoint, dtype=options.dtype, device=options.device)
     print(f"{target.dtype} on {target.device}, {options.threads} threads")
     return target, target.load()
 

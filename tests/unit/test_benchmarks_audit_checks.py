@@ -102,6 +102,18 @@ AUDIT_ERRORS = {
         changed(SUSPECTS, 1, document="0-3") + KNOWN,
         r"t\.jsonl:2 and .*t\.jsonl:28: the document '0-3' has suspects .* and known non-members .*under another name",
     ),
+    "words that are paragraphs": (
+        [{"text": "甲乙丙丁戊" * 200, "label": None, "document": "x"}, *KNOWN],
+        r"t\.jsonl:1: the text has 1000 characters and 1 word\. Is its language written without spaces\?",
+    ),
+    "a length of characters": (
+        changed(SUSPECTS, 3, length=400) + KNOWN,
+        r"t\.jsonl:4: the column length says 400, and the text has 64 words",
+    ),
+    "a text of both classes in two normal forms": (
+        [*changed(SUSPECTS, 2, text="caf\u00e9 " * 64), *changed(KNOWN, 0, text="cafe\u0301 " * 64)],
+        r"t\.jsonl:3 and .*t\.jsonl:13 hold the same text",
+    ),
     "no length in common": (
         changed(SUSPECTS, *range(12), length=64) + KNOWN,
         r"none of the 12 suspects .* can be compared: there are no known .* of their subset and length\. They are of "
@@ -150,6 +162,10 @@ AUDIT_REMARKS = {
         changed(SUSPECTS, 1, 2, subset="poems") + KNOWN,
         r"2 of 12 suspects .* take no part: there are no known .* of their subset and length \(without length in "
         r"subset 'poems'\)",
+    ),
+    "another normal form": (
+        [*SUSPECTS, *changed(KNOWN, 0, text=KNOWN[0]["text"] + "e\u0301")],
+        r"1 of 50 known non-members .* have decomposed letters",
     ),
     "no document": (
         changed([*SUSPECTS, *KNOWN], *range(62), document=None),

@@ -202,13 +202,24 @@ def test_rows_without_words_are_left_out_and_other_columns_than_the_named_are_no
     assert table["text_id"].is_unique
 
 
-def test_names_of_a_local_file_need_no_columns_and_days_are_names_again(tmp_path):
+def test_cells_arrive_as_written(tmp_path):
+    written_cells = {"null": "007", "NA": "07", "None": "1.10", "nan": "1.100"}
+    given = [
+        {"text": text, "label": number % 2, "document": document}
+        for number, (text, document) in enumerate(written_cells.items())
+    ]
+    table = table_of(written(tmp_path, {"train.csv": made.comma_separated(given)}))
+    assert dict(zip(table["text"], table["document"], strict=True)) == written_cells
+    assert table["label"].tolist() == [0, 1, 0, 1]
+
+
+def test_names_of_a_local_file_need_no_columns_and_strings_stay_as_written(tmp_path):
     given = [
         {"text": "a b", "label": 1, "document": "1999-05-03", "other": 3.5},
         {"text": "c", "label": 0, "document": None, "other": 3.5},
     ]
     table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
-    assert table["document"].tolist() == ["1999-05-03T00:00:00", ""]
+    assert table["document"].tolist() == ["1999-05-03", ""]
 
 
 def test_passages_of_questions_are_numbered(tmp_path):

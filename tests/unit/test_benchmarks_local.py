@@ -6,10 +6,11 @@ import json
 import pandas as pd
 import pyarrow as pa
 import pytest
+import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build, entry_of
-from pretrace.benchmarks.loaders.local import check_texts, load, texts
+from pretrace.benchmarks.loaders.local import check_texts, load, texts, texts_of
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -23,7 +24,10 @@ FORMATS = {
     "texts.jsonl": made.jsonl(ROWS),
     "marked_with_blank_lines.JSONL": ("\n\n".join(map(json.dumps, ROWS)) + "\n \n").encode("utf-8-sig"),
     "texts.jsonl.gz": gzip.compress(made.jsonl(ROWS)),
+    "texts.NDJSON": made.jsonl(ROWS),
+    "texts.json.zst": zstandard.compress(made.jsonl(ROWS)),
     "texts.csv": made.comma_separated(ROWS),
+    "texts.tsv.gz": gzip.compress(made.comma_separated(ROWS, "\t")),
     "marked.csv": b"\xef\xbb\xbf" + made.comma_separated(ROWS),
     "texts.parquet": made.parquet(ROWS),
     "with_floats.parquet": pd.DataFrame(ROWS).to_parquet(),  # pandas has whole numbers with gaps as floats
@@ -185,12 +189,12 @@ def test_a_csv_cell_may_be_long(tmp_path):
 
 
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
-    (tmp_path / "texts.json").write_text("[]")
+    (tmp_path / "texts.doc").write_text("[]")
     for path, said in (
-        (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.jsonl\.gz, \.csv, "),
+        (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.ndjson, "),
         (tmp_path, "is a folder; give a file"),
         (tmp_path / ("a" * 300), r"File name too long; give a file: \.jsonl"),
-        (tmp_path / "texts.json", r"texts\.json: the file name must end in \.jsonl"),
+        (tmp_path / "texts.doc", r"texts\.doc: the file name must end in \.jsonl"),
     ):
         with pytest.raises(InputError, match=said):
             check_texts(path, metrics=False)
@@ -249,3 +253,18 @@ def test_a_second_file_holds_known_texts(tmp_path):
             [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
             0,
         )
+
+
+def test_a_name_is_one_in_all_its_spellings(tmp_path):
+    names = ["caf\u00e9", "cafe\u0301", 7, 7.0, "7.0", "7", "007", "1.10", "1.1"]
+    path = written(
+        tmp_path / "t.jsonl",
+        *({"text": f"text {number}", "label": 1, "document": name} for number, name in enumerate(names)),
+    )
+    assert list(dict.fromkeys(text.document for text in texts_of(path))) == [
+        "café",
+        "7",
+        "007",
+        "1.10",
+        "1.1",
+    ]

@@ -1,5 +1,6 @@
 """Documents are cut into passages of one length, as a user types it."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -25,7 +26,9 @@ def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document(most
     starts = [start for start, _ in cut]
     assert len(cut) == min(15, most or 15)
     for start, passage in cut:
-        assert passage == " ".join(f"w{number}" for number in range(start, start + 64))
+        assert passage == " \n".join(f"w{number}" for number in range(start, start + 64)), (
+            "its own white space"
+        )
     gaps = [second - first for first, second in pairwise(starts)]
     assert all(gap >= 64 for gap in gaps)
     assert not gaps or max(gaps) - min(gaps) <= 64, "equal, up to a passage"
@@ -35,7 +38,7 @@ def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document(most
 
 def test_a_document_without_a_whole_passage_has_none():
     assert passages(numbered(63), 64) == []
-    assert passages(numbered(64), 64) == [(0, numbered(64).replace(" \n", " "))]
+    assert passages(numbered(64), 64) == [(0, numbered(64))]
 
 
 def cut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -60,7 +63,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     assert "12 passages of 32 words from 3 documents\n1 document is shorter and has" in suspects.stderr
     assert "short (3 words)" in suspects.stderr
     rows = [json.loads(line) for line in suspects.stdout.splitlines()]
-    assert rows[0] == {"id": "one-000000", "text": " ".join(f"one{n}" for n in range(32)), "label": None,
+    assert rows[0] == {"id": "one-000000", "text": " \n".join(f"one{n}" for n in range(32)), "label": None,
                        "document": "one", "length": 32}  # fmt: skip
     assert {row["document"] for row in rows} == {"one", "two", "three"}
     texts = folder / "texts.jsonl"
@@ -79,6 +82,8 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         ("none.jsonl", b"", "none.jsonl holds no rows"),
         ("columns.jsonl", b'{"words": "a"}', "columns.jsonl:1: there is no text in a column 'text' or 'input'"),
         ("twice.jsonl", b'{"id": "a", "text": "b"}\n' * 2, "twice.jsonl:2: the document 'a' was given before, at"),
+        ("zh.txt", "甲乙丙丁。".encode() * 9, "zh: the document has no spaces between words (language zh), so its "
+         "words cannot be counted; give --characters 16 in place of --words 8."),
         ("notes.doc", b"a", "notes.doc: the file name must end in"),
         (None, b"", "missing.txt does not exist"),
         ("folder/", b"", "folder: the folder has no .txt file"),
@@ -94,3 +99,27 @@ def test_each_mistake_is_named_without_a_traceback(tmp_path, name, content, said
     assert done.stdout == ""
     assert done.stderr.startswith("error: ")
     assert said in done.stderr
+
+
+def test_a_folder_is_read_with_its_folders_in_any_case_and_what_is_left_out_is_named(tmp_path):
+    (tmp_path / "books" / "part").mkdir(parents=True)
+    for name in ("a.txt", "B.TXT", "part/c.txt.gz", "._a.txt", "notes.md"):
+        content = numbered(8, name).encode()
+        path = tmp_path / "books" / name
+        path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    done = cut(tmp_path, "--words", "8", "--label", "0", "books")
+    assert {json.loads(line)["document"] for line in done.stdout.splitlines()} == {"a", "B", "part/c"}
+    assert "left out of folders: 2 files: books/._a.txt, books/notes.md" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["吾輩は猫である。" * 9, "สวัสดีครับผมชื่อสมชาย" * 4, "天地玄黃。宇宙洪荒。\n" * 8],
+    ids=["ja", "th", "zh"],
+)
+def test_characters_cut_languages_without_spaces(tmp_path, text):
+    (tmp_path / "text.txt").write_text(text, encoding="utf-8")
+    done = cut(tmp_path, "--characters", "32", "--label", "none", "text.txt")
+    row, *_ = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len("".join(row["text"].split())) == row["length"] == 32
+    assert text.startswith(row["text"])

@@ -75,7 +75,7 @@ def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
     with pytest.raises(InputError, match="cannot be read after line 0"):
         local(tmp_path / "web.txt")
     with pytest.raises(InputError, match=r"ends in \.jsonl"):
-        local(tmp_path / "web.csv")
+        local(tmp_path / "web.doc")
 
 
 def test_empty_documents_are_left_out_and_reported(lines, warnings):

@@ -74,17 +74,17 @@ def test_what_a_run_lacks_or_has_otherwise_is_told_with_its_document(tmp_path):
     add_to_aucs(run, 0.06)
     for file, column in (("tables/extraction.csv", "longest_run"), ("tables/corpus_test.csv", "low")):
         next(row for row in run[file].values() if column in row)[column] += 40
-    run["figures/famous_verses.txt"] = "3 of the 49 verses of the day are among the 102"
-    del run["figures/audit_power.csv"]
+    run["tables/reproduction.md"] = "12 of 30"
+    del run["tables/repetitions.csv"]
     differ = differences(run, tmp_path)
     for parts in (
         ("Gap-K%",),
         ("docs/extraction.md: '| MIT licence", "longest_run"),
         ("docs/embedded_study.md: '| medium, at random", "low"),
-        ("12 is 3.000 in the run",),
-        ("docs/audit.md: 'find 28 %", "nan"),
+        ("24 is 12.000 in the run",),
+        ("docs/embedded_study.md: 'over three draws", "nan"),
     ):
         told = [line for line in differ if all(part in line for part in parts)]
         assert told, (parts, differ)
         differ = [line for line in differ if line not in told]
-    assert all("docs/audit.md" in line and "nan" in line for line in differ), "nothing else is told"
+    assert all("over three draws" in line and "nan" in line for line in differ), "nothing else is told"

@@ -10,9 +10,9 @@ from scipy.stats import binom, false_discovery_control
 from test_evaluation_document_test import of_slice
 
 from bench.bench_audit import real_audits
-from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares, power
+from pretrace.evaluation.audit import COLUMNS, COMBINED, audit, low_shares
 from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
-from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
+from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.document_test import comparisons
 from pretrace.evaluation.significance import empirical_p
 from pretrace.evaluation.verdict import verdict
@@ -285,25 +285,6 @@ def test_known_documents_are_checked_against_each_other():
     assert row["low_p"] <= 7
     assert not row["too_many"]
     assert list(low_shares(audited(made_up(8, 36)))) == []
-
-
-def test_the_power_grows_with_texts_and_false_alarms_stay():
-    rng = np.random.default_rng(0)
-    scored = made_up(0, 640, methods=2, texts_each=8)
-    label = np.repeat(np.arange(80) % 2, 8)
-    benchmark = scored.benchmark.assign(label=pd.array(label, "Int64"))
-    score = rng.normal(size=(2, 640)) + 0.8 * label
-    conditions = Conditions("none", [])
-    rows = pd.DataFrame(
-        power(ScoredBenchmark("texts", scored.scores.assign(score=score.ravel()), benchmark), conditions)
-    )
-    share = rows[rows["method"] == COMBINED].set_index(["label", "texts"])["value"]
-    assert share[1, 8] > share[1, 4] > share[1, 1] > 0.1
-    assert share[0].max() <= binom.ppf(0.999, 40, 0.05) / 40
-    assert set(rows["n"]) == {40}
-    assert set(rows["texts"]) == {1, 2, 3, 4, 6, 8}
-    single = rows[rows["label"] == 1].groupby("method")["value"].mean()
-    assert single[COMBINED] > single["loss"]
 
 
 @pytest.mark.full

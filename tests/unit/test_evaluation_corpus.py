@@ -1,4 +1,4 @@
-"""A test of a corpus: its p is exact, its power grows with documents, and a shift of date shows in the controls."""
+"""A test of a corpus: its p is exact, and a shift of date shows in the controls."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -14,7 +14,6 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
 from pretrace.evaluation.corpus_test import (
     SHARES,
-    corpus_power,
     corpus_test,
     documents_needed,
     effects,
@@ -183,19 +182,6 @@ def test_a_shift_of_date_shows_in_the_words_and_leaves_the_difference_of_both_mo
     assert rows.loc[("difference", "effect"), "low"] < 0 < rows.loc[("difference", "effect"), "high"]
 
 
-@pytest.mark.parametrize("within", [False, True])
-def test_power_grows_with_documents_and_false_alarms_do_not(within: bool):
-    def curve(effect: float) -> pd.Series:
-        rows = pd.DataFrame(corpus_power(compared(side(80, effect=effect, within=within))))
-        return rows[rows["method"] == "loss"].set_index("documents")["value"]
-
-    power = curve(1.2)
-    assert power.loc[16] > power.loc[4] + 0.2 > 0.2
-    assert power.loc[16] > 0.8
-    assert list(power.index) == ([1, 2, 4, 8, 16, 32] if within else [1, 2, 4, 8, 16])
-    assert curve(0.0).max() < 0.15
-
-
 def test_documents_of_one_class_do_not_take_part_where_others_have_both(caplog: pytest.LogCaptureFixture):
     mixed = side(within=True)
     mixed.benchmark.loc[mixed.benchmark["document"] == "d003", "label"] = 1
@@ -316,10 +302,3 @@ def test_a_missing_p_says_how_many_documents_are_needed():
     assert (few["needed"], few["unequal"]) == (10, 1)
     assert enough["p"] < 0.01
     assert "needed" not in enough
-
-
-def test_power_of_unequal_documents_begins_where_they_have_a_p():
-    rows = pd.DataFrame(corpus_power(compared(short_of_texts(80, effect=1.2))))
-    power = rows[rows["method"] == "loss"].set_index("documents")["value"]
-    assert list(power.index) == [16]
-    assert power.loc[16] > 0.8

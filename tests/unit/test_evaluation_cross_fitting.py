@@ -63,6 +63,6 @@ def test_intervals_and_tests_of_a_learned_score_are_wider_and_no_others() -> Non
         assert ("cross_fitted" in after["marks"]) == (method == "plain")
         for end in ("low", "high"):
             assert after[end] - after["value"] == pytest.approx(factor * (before[end] - before["value"]))
-        tested = row | {"test": "delong", "baseline": "chance"}
+        tested = row | {"test": "bootstrap", "baseline": "chance"}
         before, after = only(given[1], **tested), only(wider[1], **tested)
         assert after["high"] - after["low"] == pytest.approx(factor * (before["high"] - before["low"]))

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
+from evaluation_tables import LABEL
 from scipy.special import ndtr
 from scipy.stats import binom
 
 from pretrace.evaluation import resampling
-from pretrace.evaluation.resampling import resample, resampling_groups
+from pretrace.evaluation.resampling import relabellings, resample, resampling_groups
 from pretrace.evaluation.roc import Ranking
 from pretrace.evaluation.significance import percentile_interval
 
@@ -149,3 +150,37 @@ def test_intervals_cover_in_95_percent(texts, documents, shift, both):
     hits = covered(texts, documents, shift, repetitions, share=0.4 if documents else 0.0, both=both)
     low, high = binom.interval(0.999, repetitions, 0.94)
     assert low <= hits <= high
+
+
+DOCUMENT = np.arange(200) // 8
+"""25 documents of eight texts."""
+
+
+def all_relabellings(label, document, count=400, seed=0):
+    return np.concatenate(list(relabellings(label == 1, document, count, seed)), axis=1)
+
+
+def test_each_document_keeps_its_number_of_members_and_any_of_its_texts_may_be_one():
+    label = np.where(DOCUMENT < 2, DOCUMENT, np.arange(200) % 4 == 0)
+    labels = all_relabellings(label, DOCUMENT)
+    assert (labels[:, 0] == label).all()
+    for document in range(25):
+        rows = document == DOCUMENT
+        assert (labels[rows].sum(axis=0) == label[rows].sum()).all()
+        means = labels[rows, 1:].mean(axis=1)
+        assert means == pytest.approx(np.full(8, label[rows].mean()), abs=0.12)
+    assert (labels[DOCUMENT < 2] == label[DOCUMENT < 2, None]).all()
+
+
+def test_texts_without_a_document_exchange_their_labels():
+    labels = all_relabellings(LABEL, np.full(200, -1))
+    assert (labels.sum(axis=0) == 100).all()
+    assert labels[:, 1:].mean(axis=1) == pytest.approx(np.full(200, 0.5), abs=0.12)
+
+
+def test_relabellings_do_not_depend_on_the_parts_they_come_in(monkeypatch):
+    whole = all_relabellings(LABEL, DOCUMENT, count=100)
+    monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 200 * 9)
+    parts = list(relabellings(LABEL == 1, DOCUMENT, 100, 0))
+    assert max(part.shape[1] for part in parts) == 9
+    assert (np.concatenate(parts, axis=1) == whole).all()

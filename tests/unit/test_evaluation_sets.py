@@ -1,12 +1,10 @@
-"""Evaluation sets of prefix draws, pooled subsets, signed Wasserstein distances, and audits of null models."""
+"""Evaluation sets of prefix draws, pooled subsets, and signed Wasserstein distances."""
 
 import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
-from scipy.stats import norm
 
-from pretrace.evaluation.null import null_counts, null_tests
 from pretrace.evaluation.scores import EvaluationSet, evaluation_sets
 from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 
@@ -82,19 +80,3 @@ def test_resampled_distances_are_those_of_the_texts_that_are_drawn():
     rows = [np.repeat(np.arange(40), times.astype(int)) for times in weights.T]
     expected = [signed_wasserstein(values[drawn], reference[drawn]) for drawn in rows]
     assert resampled_distances(values, reference, weights) == pytest.approx(expected)
-
-
-def test_intervals_beside_chance_are_counted_with_what_chance_allows():
-    frame = pd.DataFrame(
-        {"value": [0.5, 0.55, 0.45, 0.60], "p_permutation": [0.5, np.nan, 0.02, 0.01], "panel": 0}
-    )
-    frame = frame.assign(low=frame["value"] - 0.06, high=frame["value"] + 0.06, control=False)
-    tested = null_tests(frame, 0.5)
-    assert tested["missed"].tolist() == [False, False, False, True]
-    p = 2 * norm.sf(0.10 / (0.12 / 3.919928))
-    assert tested["p_holm"].tolist()[::3] == pytest.approx([1, 4 * p])
-    assert tested["p_permutation_holm"].tolist() == pytest.approx([0.5, np.nan, 0.04, 0.03], nan_ok=True)
-    panel, whole = null_counts(tested)
-    assert (panel["block"], whole["block"]) == ("models", "all")
-    assert (whole["misses"], whole["allowed"]) == (1, 1)
-    assert whole["p"] == pytest.approx(1 - 0.95**4)

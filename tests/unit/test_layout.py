@@ -80,9 +80,6 @@ def test_the_library_never_sees_snakemake():
 NEEDS_MODELS = {"complete_openings", "convert_gguf", "train_model", "train_shadows"}
 """The scripts whose library code needs the extra `hf`; what others need of it they import in functions."""
 
-NEEDS_APIS = {"estimate_cost"}
-"""The scripts that always need the client of APIs; what others need of it they import in functions."""
-
 IMPORT_WITHOUT = """
 import importlib
 import sys
@@ -104,7 +101,7 @@ for name in names:
 
 @pytest.mark.parametrize(
     ("packages", "exempt"),
-    [("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS), ("openai", NEEDS_APIS)],
+    [("torch,transformers,accelerate,safetensors,gguf", NEEDS_MODELS), ("openai", set())],
     ids=["models", "apis"],
 )
 def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, exempt):

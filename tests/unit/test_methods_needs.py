@@ -47,9 +47,9 @@ def test_a_method_applies_in_the_settings_whose_statistics_there_are(
 
 
 def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:
-    assert altered_views(["loss", "lowercase"], ["word_swaps-25"]) == {"lowercase"}
-    assert altered_views(["neighbor"], ["word_swaps-25", "neighbours-25"]) == {
-        "word_swaps-25",
+    assert altered_views(["loss", "lowercase"], ["transpositions-25"]) == {"lowercase"}
+    assert altered_views(["neighbor"], ["transpositions-25", "neighbours-25"]) == {
+        "transpositions-25",
         "neighbours-25",
     }
 

@@ -22,12 +22,12 @@ from pretrace.views.readings import PassKey
 
 
 def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
-    store.add(altered="word_swaps-4", variants=4).add(altered="neighbours_by_bert-3", variants=3)
+    store.add(altered="transpositions-4", variants=4).add(altered="neighbours_by_bert-3", variants=3)
     run = a_run({"method": "neighbor", "parameters": {"neighbours": [2, 25]}},
-                neighbours=["word_swaps-4", "neighbours_by_bert-3"])  # fmt: skip
+                neighbours=["transpositions-4", "neighbours_by_bert-3"])  # fmt: skip
     scores = score_of(store, run).set_index(["reference", "setting", "id"])["score"]
     assert len(scores) == 80
-    for view, there in (("word_swaps-4", 4), ("neighbours_by_bert-3", 3)):
+    for view, there in (("transpositions-4", 4), ("neighbours_by_bert-3", 3)):
         for setting, used in (("neighbours=2", 2), ("", there)):
             for id in store.benchmark["text_id"]:
                 theirs = np.mean([mean_logprob(store, id, view, variant) for variant in range(used)])
@@ -38,10 +38,10 @@ def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
     store: Store, log_lines: pytest.LogCaptureFixture
 ) -> None:
     nothing = {"token_ids": [], "logprobs": [], "skipped": "no tokens"}
-    store.add(altered="word_swaps-2", variants=2, changes={"32-03": nothing, "32-04": {"absent": True}})
-    scores = score_of(store, a_run("neighbor", neighbours=["word_swaps-2"]))
+    store.add(altered="transpositions-2", variants=2, changes={"32-03": nothing, "32-04": {"absent": True}})
+    scores = score_of(store, a_run("neighbor", neighbours=["transpositions-2"]))
     assert set(store.benchmark["text_id"]) - set(scores["id"]) == {"32-03", "32-04"}
-    assert "neighbor (word_swaps-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
+    assert "neighbor (transpositions-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
 
 
 def test_rmia_compares_with_the_shadow_models_that_the_run_names(

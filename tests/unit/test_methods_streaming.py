@@ -25,13 +25,13 @@ def everything(tmp_path):
     skipped = {"32-07": {"skipped": "no tokens", "token_ids": [], "logprobs": []}}
     store = Store(tmp_path, "tiny", benchmark).add(changes=skipped | {"64-03": {"absent": True}})
     store.add(altered="lowercase", changes={"32-11": {"absent": True}})
-    store.add(altered="word_swaps-3", variants=3)
+    store.add(altered="transpositions-3", variants=3)
     for draw, kind, shots in itertools.product((0, 1), ("nonmember", "member"), (1, 2)):
         store.add(prefix=kind, draw=draw, shots=shots)
     small = Store(tmp_path, "small", benchmark).add()
     methods = ["loss", "zlib", "lowercase", "ref", "min_k", "min_k_pp", "surp", "dc_pdd", "neighbor", "blind"]
     prefixed = [{"method": id, "parameters": {"shots": [1, 2]}} for id in ("recall", "con_recall")]
-    run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["word_swaps-3"],
+    run = a_run(*methods, *prefixed, references=["small"], corpora=["web"], neighbours=["transpositions-3"],
                 draws=[0, 1])  # fmt: skip
     given = {
         "files": {

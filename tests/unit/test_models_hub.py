@@ -89,7 +89,9 @@ def test_a_conversion_of_other_files_never_stands_for_a_revision(hub, tiny, tmp_
         fetch_model(ID, "step90000", tmp_path / "checkpoint.json")
     assert not (tmp_path / "checkpoint.json").exists()
     sha = proposed(hub, 5, files(tiny) | {"pytorch_model.bin": b"of the step"})
-    with pinned({"model": {ID: hub.repositories["models", ID].revisions["step90000"]}}):
+    step = hub.repositories["models", ID].revisions["step90000"]
+    (tmp_path / "pins.yaml").write_text(f"models: {{{ID}: {step}}}")
+    with pinned(str(tmp_path / "pins.yaml")):
         assert fetch_model(ID, "step90000", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
 
 

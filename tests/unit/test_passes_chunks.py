@@ -1,15 +1,12 @@
-"""A pass is stored chunk by chunk: a kill loses one, several jobs share them, and texts are found again."""
+"""A pass is stored chunk by chunk: a kill loses one, several jobs share them, and what did not change is kept."""
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from made_up_jobs import TEXTS, benchmark_of, rows
 from made_up_jobs import full_request as request
 
-from pretrace.passes import job as job_module
-from pretrace.passes import store
+from pretrace.passes import index
 from pretrace.passes.engine import Engine
 from pretrace.passes.index import PassIndex
 from pretrace.passes.job import Share
@@ -61,22 +58,23 @@ def test_chunks_change_no_number(job, cut):
         assert manifest["views"][0][key] == whole["views"][0][key]
 
 
-@pytest.mark.parametrize(("dtype", "stop"), [("float32", 0), ("bfloat16", 1), ("float32", 4)])
-def test_a_killed_job_goes_on_with_the_next_chunk_and_stores_the_same_bytes(
-    job, cut, ran, tmp_path, dtype, stop
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_a_job_killed_in_every_chunk_goes_on_with_it_and_stores_the_same_bytes(
+    job, cut, ran, tmp_path, dtype
 ):
     undisturbed = cut(dtype=dtype, store=tmp_path / "undisturbed", manifest=tmp_path / "undisturbed.json")
-    count = len(ran)
+    whole = ran.copy()
     ran.clear()
-    ran.stop = stop
-    with pytest.raises(KeyboardInterrupt):
-        cut(dtype=dtype)
-    assert not job.manifest.exists()
-    assert len(list(job.store.glob("*.parquet"))) == stop
+    for finished in range(len(whole)):
+        ran.stop = finished
+        with pytest.raises(KeyboardInterrupt):
+            cut(dtype=dtype)
+        assert not job.manifest.exists()
+        assert len(list(job.store.glob("*.parquet"))) == finished
     ran.stop = None
     again = cut(dtype=dtype)
-    assert len(ran) == count  # none twice
-    assert [row["files"] for row in again["views"]] == [row["files"] for row in undisturbed["views"]]
+    assert ran == whole  # none twice
+    assert again["views"][0]["files"] == undisturbed["views"][0]["files"]
 
 
 @pytest.mark.parametrize("count", [2, 20])
@@ -112,90 +110,54 @@ def test_a_lost_and_a_damaged_chunk_are_read_again_and_no_other(job, cut, ran):
     assert all(sha256_file(job.store / each["file"]) == each["sha256"] for each in first["views"][0]["files"])
 
 
-def test_texts_of_another_benchmark_are_found_again(job, cut, ran):
-    benchmark = benchmark_of(MANY)
-    cut(benchmark=benchmark)
-    total = len(ran)
-    ran.clear()
-    cut(benchmark=benchmark.sample(frac=1, random_state=0))  # another order
-    assert not ran
-    without = benchmark.drop(index=[40, 41])
-    cut(benchmark=without)
-    assert 1 <= len(ran) <= 2 < total
-    ran.clear()
-    added = benchmark.iloc[[0]].assign(text_id="t0505", text="A new text, between the others.")
-    manifest = cut(benchmark=pd.concat([benchmark, added]))
-    assert 1 <= len(ran) <= 2
-    assert [row["text_id"] for row in rows(job, manifest)] == sorted([*benchmark["text_id"], "t0505"])
+BENCHMARK = benchmark_of(MANY)
+ADDED = BENCHMARK.iloc[[0]].assign(text="A text that was not there.")
 
 
-def by_text(job, manifest, benchmark):
-    """The stored rows without the texts' ids, by text; equal texts have equal rows."""
-    text_of = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
+@pytest.mark.parametrize(
+    ("benchmark", "first"),
+    [
+        pytest.param(BENCHMARK.sample(frac=1, random_state=0), None, id="rows in another order"),
+        pytest.param(pd.concat([BENCHMARK, ADDED.assign(text_id="t999")]), "t071", id="added at the end"),
+        pytest.param(pd.concat([BENCHMARK, ADDED.assign(text_id="t0405")]), "t041", id="added between"),
+        pytest.param(BENCHMARK.drop(index=40), "t040", id="removed"),
+        pytest.param(BENCHMARK.replace(MANY[40], "An edited text."), "t040", id="edited"),
+        pytest.param(BENCHMARK.replace({MANY[40]: MANY[41], MANY[41]: MANY[40]}), "t040", id="swapped"),
+        pytest.param(BENCHMARK.assign(text_id=BENCHMARK["text_id"].radd("x")), "t000", id="other ids"),
+    ],
+)
+def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
+    job, cut, ran, tmp_path, benchmark, first
+):
+    before = files_of(cut(benchmark=BENCHMARK))
+    unchanged = [chunk for chunk in ran if first is None or chunk[-1] < first]
+    ran.clear()
+    manifest = cut(benchmark=benchmark)
+    files = files_of(manifest)
+    assert files[: len(unchanged)] == before[: len(unchanged)]
+    assert len(ran) == len(set(files) - set(before))
+    assert (not ran) == (first is None)
+    whole = job(benchmark=benchmark, store=tmp_path / "whole", manifest=tmp_path / "whole.json")
+    expected = PassIndex(whole, tmp_path / "whole").read(*PassIndex(whole, tmp_path).rows).to_pylist()
     stored = rows(job, manifest)
     assert [row["text_id"] for row in stored] == sorted(benchmark["text_id"])
-    return {text_of[row.pop("text_id")]: row for row in stored}
+    for row, of_whole in zip(stored, expected, strict=True):
+        assert (row["text_id"], row["token_ids"]) == (of_whole["text_id"], of_whole["token_ids"])
+        assert row["logprobs"] == pytest.approx(of_whole["logprobs"], abs=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_texts_under_other_ids_are_found_again_and_have_the_numbers_of_a_run_of_their_own(
-    job, cut, ran, tmp_path, monkeypatch, dtype
-):
-    texts = [*MANY, MANY[0], MANY[5]]  # two of them twice
-    benchmark = benchmark_of(texts)
-    first = cut(benchmark=benchmark, dtype=dtype)
-    expected = by_text(job, first, benchmark)
-    order = np.random.default_rng(0).permutation(len(texts))
-    renamed = benchmark.assign(text_id=[f"other-{number:03d}" for number in order])
-    count = len(ran)
-
-    afresh = cut(benchmark=renamed, dtype=dtype, store=tmp_path / "afresh", manifest=tmp_path / "afresh.json")
-    assert len(ran) == 2 * count > 10
-    monkeypatch.setattr(job_module, "_reader", None)  # no weights are loaded
-    again = cut(benchmark=renamed, dtype=dtype)
-    assert by_text(job, again, renamed) == expected
-    assert again["views"][0]["files"] == afresh["views"][0]["files"]
-
-
-def test_two_texts_that_change_places_are_not_mistaken_for_each_other(job, cut, ran):
-    benchmark = benchmark_of(MANY)
-    expected = by_text(job, cut(benchmark=benchmark), benchmark)
-    swapped = benchmark.assign(text=[MANY[1], MANY[0], *MANY[2:]])
-    ran.clear()
-    assert by_text(job, cut(benchmark=swapped), swapped) == expected
-    assert not ran
-
-
-def test_a_part_of_the_texts_finds_the_chunks_that_lie_in_it_whole(job, cut, ran):
-    benchmark = benchmark_of(MANY)
-    cut(benchmark=benchmark)
-    kept = [id for chunk in ran[:-2] for id in chunk]
-    count = len(ran)
-    ran.clear()
-    part = benchmark[benchmark["text_id"].isin(kept)]
-    cut(benchmark=part)
-    assert len(ran) <= 1 < count
-
-
-def test_a_stored_chunk_that_is_damaged_serves_no_other_ids(job, cut, ran):
-    benchmark = benchmark_of(MANY)
-    first = cut(benchmark=benchmark)
-    (job.store / files_of(first)[0]).write_bytes(b"damaged")
-    ran.clear()
-    renamed = benchmark.assign(text_id=[f"other-{id}" for id in benchmark["text_id"]])
-    manifest = cut(benchmark=renamed)
-    assert len(ran) == 1
-    assert len(files_of(manifest)) == len(files_of(first))
-
-
-def test_the_windows_of_a_long_text_are_spread_over_chunks_and_read_in_order(job, cut, ran):
+def test_the_windows_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, cut, ran):
     texts = [" ".join(MANY), "a text that is shorter", " ".join(MANY[::-1])]
     windows = request(windows=[6, 4, 3], start_token="none")
     keys = {"start_token": "none", "windows": [6, 4, 3]}
     whole = rows(job, job([windows], texts=texts), **keys)
     ran.clear()
+    for number in range(1, 7):
+        before = len(ran)
+        cut([windows], texts=texts, share=Share(number, 6))
+        assert len(ran) > before
     manifest = cut([windows], texts=texts)
-    assert len(ran) == len(files_of(manifest)) > 5
+    assert len(ran) == len(files_of(manifest)) > 6
     stored = rows(job, manifest, **keys)
     places = [(row["text_id"], row["variant"]) for row in stored]
     assert places == sorted(places) == [(row["text_id"], row["variant"]) for row in whole]
@@ -205,20 +167,20 @@ def test_the_windows_of_a_long_text_are_spread_over_chunks_and_read_in_order(job
 
 
 @pytest.mark.parametrize("most", [1, 7, 5_000])
-@pytest.mark.parametrize("group", [1, 3, 64])
-def test_a_pass_of_many_chunks_is_read_in_batches_in_the_order_of_its_texts(
-    job, cut, monkeypatch, most, group
-):
-    monkeypatch.setattr(store, "_ROW_GROUP", group)
-    altered = request(altered="word_swaps-3", statistics="logprobs", start_token="tokenizer")
-    manifest = cut([altered])
-    files = files_of(manifest)
-    index = PassIndex(manifest, job.store)
-    [key] = index.rows
-    batches = list(index.batches(key, most))
-    assert max(map(len, batches)) <= most
+def test_a_pass_of_many_chunks_is_read_in_batches_a_chunk_at_a_time(job, cut, monkeypatch, most):
+    manifest = cut([request(altered="transpositions-3", statistics="logprobs", start_token="tokenizer")])
+    read, read_table = [], index.read_table
+    monkeypatch.setattr(index, "read_table", lambda file: read.append(file.name) or read_table(file))
+    passes = PassIndex(manifest, job.store)
+    [key] = passes.rows
+    batches = []
+    for batch in passes.batches(key, most):
+        batches.append(batch)
+        assert len(batch) <= most
+        assert len(read) <= len(batches)
+    assert read == files_of(manifest)
     joined = pa.Table.from_batches(batches)
-    assert joined.equals(index.read(key).combine_chunks())
+    assert joined.equals(passes.read(key))
     places = list(zip(joined["text_id"].to_pylist(), joined["variant"].to_pylist(), strict=True))
     assert places == sorted(places)
-    assert len(places) == sum(pq.read_metadata(job.store / file).num_rows for file in files) > len(MANY)
+    assert len(places) > len(MANY)

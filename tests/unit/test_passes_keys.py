@@ -33,7 +33,7 @@ class Characters:
 KEYS = [
     json.loads(line) for line in (Path(__file__).parent / "pass_keys.jsonl").read_text("utf-8").splitlines()
 ]
-"""Number format, request, and the keys of its passes in the store, as version 5 of the engine gives them. Should one
+"""Number format, request, and the keys of its passes in the store, as version 6 of the engine gives them. Should one
 change, users compute their passes again: GPU hours."""
 
 

@@ -1,7 +1,7 @@
 """What a job of passes finds in the store: nothing is computed twice, and nothing that is damaged is believed."""
 
 import pytest
-from made_up_jobs import TEXTS, rows, target_of
+from made_up_jobs import TEXTS, benchmark_of, rows, target_of
 from made_up_jobs import full_request as request
 
 import tiny_models
@@ -35,6 +35,7 @@ def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_pa
     others = [
         key(texts=[*TEXTS[:-1], TEXTS[-1] + "."]),
         key(texts=[*TEXTS[:-2], TEXTS[-1], TEXTS[-2]]),
+        key(benchmark=benchmark_of(TEXTS).assign(text_id=list("abcdef"))),
         key([request(start_token="none")]),
         key([request(start_token="</s>")]),
         key([request(statistics="logprobs")]),

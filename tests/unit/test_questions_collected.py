@@ -7,7 +7,7 @@ import made_up_answers as made_up
 import pandas as pd
 import pytest
 
-from pretrace.questions.collected import check_answers, table_of
+from pretrace.questions.collected import check_answers, released_scores, table_of
 from pretrace.questions.table import SCHEMA
 from pretrace.runtime.errors import InputError
 
@@ -72,6 +72,9 @@ def broken(column: str, value: object, row: int = 3) -> list[dict]:
         (broken("permutation", 24), r"a\.csv:5: permutation is '24'; .*0 to 23"),
         (broken("true_answer", "E"), r"a\.csv:5: true_answer is 'E'; it must be A, B, C or D"),
         (broken("p_b", 1.5), r"a\.csv:5: p_b is '1\.5'; it must be a probability"),
+        (broken("p_b", -0.1), r"a\.csv:5: p_b is '-0\.1'; it must be a probability"),
+        (broken("p_b", 0.99), r"a\.csv:5: p_a, p_b, p_c, p_d sum to 1\.[0-9]+; .* sum to at most 1"),
+        (broken("passage", 10**25), r"a\.csv:5: passage is '1000.*it must be a whole number"),
         (broken("p_c", ""), r"a\.csv:5: p_c is empty; give a probability"),
         (broken("passage", "one"), r"a\.csv:5: passage is 'one'; it must be a whole number"),
         (broken("document", ""), r"a\.csv:5: document is empty; it must be the name"),
@@ -100,3 +103,80 @@ def test_a_file_without_a_usable_answer_is_refused(tmp_path):
     base = {"document": "d", "label": 1, "passage": 0, "permutation": 0, "true_answer": "A"}
     with pytest.raises(InputError, match="no answer is usable"):
         check_answers(written(tmp_path / "a.csv", [base | {"answer": "maybe"}]), metrics=False)
+
+
+def released(**changed) -> pd.DataFrame:
+    """Two books in the layout of the released answers: `m` has probabilities, `letters` has letters."""
+    frame = pd.DataFrame(
+        [
+            {"book": book, "suspect": label, "passage": 0, "order": order, "answer": "A", "letters": "B"}
+            | {"m:A": 0.4, "m:B": 0.3, "m:C": 0.2, "m:D": 0.1}
+            for label, book in enumerate(("One - X", "Two - Y"))
+            for order in range(3)
+        ]
+    )
+    for column, value in changed.items():
+        frame[column] = frame[column].astype(object)
+        frame.loc[1, column] = value
+    return frame
+
+
+@pytest.mark.parametrize(
+    ("frame", "model", "message"),
+    [
+        (released().drop(columns="book"), "m", r"row 1: there is no column 'book'; found: .*Give the name of a book"),
+        (released().drop(columns="order"), "m", r"row 1: there is no column 'order'; .*a whole number, 0 to 23"),
+        (released().drop(columns="suspect"), "letters", r"row 1: there is no column 'suspect'"),
+        (released().drop(columns="m:D"), "m", r"there is no column 'm:D'; give the probabilities of all four"),
+        (released(), "n", r"there are no answers of 'n'"),
+        (released().astype({"suspect": str}).replace({"suspect": {"1": "yes"}}), "m",
+         r"row 4: suspect is 'yes'; it must be 1 \(suspect\), 0"),
+        (released(book=""), "m", r"row 2: book is empty; fill it"),
+        (released().assign(answer=1), "m", r"row 1: answer is 1; it must be A, B, C or D"),
+        (released().assign(passage=0.5), "m", r"row 1: passage is 0\.5; it must be a whole number"),
+        (released(order=24), "m", r"row 2: order is 24; it must be a whole number, 0 to 23"),
+        (released(order=0), "m", r"row 2: this question was answered before, at .*row 1"),
+        (released(suspect=1), "m", r"row 2: label of document 'One - X' is 1, and was 0 at .*row 1"),
+        (released().astype({"m:B": str}).replace({"m:B": {"0.3": "often"}}), "m",
+         r"row 1: m:B is 'often'; it must be a probability, 0 to 1"),
+        (released(**{"m:B": -0.3}).astype({"m:B": float}), "m", r"row 2: m:B is -0\.3; it must be a probability"),
+        (released(**{"m:B": 1.3}).astype({"m:B": float}), "m", r"row 2: m:B is 1\.3; it must be a probability"),
+        (released(**{"m:B": 0.9}).astype({"m:B": float}), "m", r"row 2: m:A, m:B, m:C, m:D sum to 1\.6"),
+        (released(**{"m:B": None}).astype({"m:B": float}), "m", r"row 2: m:B is empty; give a probability"),
+        (released().assign(**{f"m:{letter}": None for letter in "ABCD"}), "m", r"all probabilities of 'm' are empty"),
+        (released().assign(letters="E"), "letters", r"no answer is usable"),
+        (released().assign(letters=[["A"]] * 6), "letters", r"column 'letters' holds lists"),
+        (released().iloc[:0], "m", r"holds no rows"),
+        (released().iloc[:3], "m", r"metrics need documents of both labels"),
+    ],
+)  # fmt: skip
+def test_a_spoiled_file_of_released_answers_is_named_with_row_and_column(tmp_path, frame, model, message):
+    frame.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(InputError, match=rf"a\.parquet.*{message}"):
+        check_answers(tmp_path / "a.parquet", model, metrics=True)
+
+
+def test_what_is_no_parquet_is_not_taken_for_released_answers(tmp_path):
+    (tmp_path / "a.parquet").write_text("book,suspect\n")
+    with pytest.raises(InputError, match=r"a\.parquet: cannot be read as Parquet"):
+        check_answers(tmp_path / "a.parquet", "m", metrics=True)
+    with pytest.raises(InputError, match=r"b\.parquet does not exist"):
+        check_answers(tmp_path / "b.parquet", "m", metrics=True)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"title,m:zlib\nb0,1\n", r":2: there is no column 'book'; found: title, m:zlib\. Give the title of a book"),
+        (b"book,m:zlib\nb0,1\nb0,2\n", r":3: 'b0' has scores before, at .*a\.csv:2"),
+        (b"book,m:zlib\nb0,low\n", r":2: m:zlib is 'low'; it must be a number, or empty"),
+        (b"book,m:zlib\nb0,inf\n", r":2: m:zlib is 'inf'; it must be a number"),
+        (b'book,m:zlib\n"b0,1\n', r": this is not valid CSV"),
+        (b"\x89PNG\r\n\x1a\n\xff", r":1: this line is not UTF-8"),
+        (b"", r"holds no rows"),
+    ],
+)  # fmt: skip
+def test_a_spoiled_file_of_released_scores_is_named_with_row_and_column(tmp_path, content, message):
+    (tmp_path / "a.csv").write_bytes(content)
+    with pytest.raises(InputError, match=rf"a\.csv.*{message}"):
+        released_scores(tmp_path / "a.csv", "m")

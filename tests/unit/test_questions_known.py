@@ -2,7 +2,7 @@
 
 from pretrace.questions import known
 
-CONTROLS = {"blind", "prefix_similarity", "unigram", "word_frequency", "longest_option", "odd_one_out"}
+CONTROLS = {"blind", "prefix_similarity", "unigram", "longest_option", "odd_one_out"}
 
 
 def test_controls_are_the_methods_that_see_no_model():

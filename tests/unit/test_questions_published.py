@@ -12,9 +12,9 @@ from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import DELTAS as LETTER_DELTAS
 from pretrace.questions.calibration import MEANS, calibrate, well_calibrated
+from pretrace.questions.collected import check_answers, released_scores, table_of
 from pretrace.questions.documents import benchmark_of_answers, document_units
-from pretrace.questions.released import check_released, released_answers, released_scores
-from pretrace.questions.scoring import with_documents
+from pretrace.questions.scoring import titled_scores, with_documents
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -26,7 +26,7 @@ TOLERANCE = 3e-4  # probabilities are stored with four digits, so that a few ans
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("answers") / "answers.parquet"
-    write_parquet(path, released_answers(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct"))
+    write_parquet(path, table_of(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct"))
     return read_parquet(path)
 
 
@@ -130,7 +130,7 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
 )
 def test_letters_and_probabilities_are_read_of_every_model(model, members, nonmembers):
     """A letter that was not given is a wrong answer; of the books, each counts once."""
-    table = released_answers(RELEASED / "answers.parquet", model).to_pandas()
+    table = table_of(RELEASED / "answers.parquet", model).to_pandas()
     assert len(table) == 131_880
     assert (table["reason"].isna() == table["answer"].notna()).all()
     share = table.groupby(["label", "document"])["correct"].mean().groupby("label").mean()
@@ -140,14 +140,14 @@ def test_letters_and_probabilities_are_read_of_every_model(model, members, nonme
 
 
 def test_gpt_3_was_asked_about_69_books():
-    table = released_answers(RELEASED / "answers.parquet", "gpt-3").to_pandas()
+    table = table_of(RELEASED / "answers.parquet", "gpt-3").to_pandas()
     books = table.drop_duplicates("document")["label"].value_counts()
     assert books.to_dict() == {1: 44, 0: 25}
 
 
 def test_scores_of_other_methods_are_higher_for_members(benchmark):
     units = document_units(benchmark)
-    scores = released_scores(RELEASED / "baselines.csv", "llama-2-70b", units["id"])
+    scores = titled_scores(released_scores(RELEASED / "baselines.csv", "llama-2-70b"), units["id"])
     assert set(scores["method"] + ";" + scores["setting"]) == {
         "loss;form=perplexity", "zlib;", "lowercase;", "min_k;k=0.2",
     }  # fmt: skip
@@ -161,10 +161,10 @@ def test_scores_of_other_methods_are_higher_for_members(benchmark):
     assert areas == pytest.approx(
         {"loss": 0.934, "zlib": 0.778, "lowercase": 0.960, "min_k": 0.944}, abs=2e-3
     )
-    assert released_scores(RELEASED / "baselines.csv", "claude-2.1", units["id"]).empty
+    assert titled_scores(released_scores(RELEASED / "baselines.csv", "claude-2.1"), units["id"]).empty
 
 
 def test_a_model_without_answers_is_named_with_the_nearest():
-    check_released(RELEASED / "answers.parquet", "llama-2-7b")
+    check_answers(RELEASED / "answers.parquet", "llama-2-7b", metrics=True)
     with pytest.raises(InputError, match=r"no answers of 'llama-2-8b'.*llama-2-7b"):
-        check_released(RELEASED / "answers.parquet", "llama-2-8b")
+        check_answers(RELEASED / "answers.parquet", "llama-2-8b", metrics=True)

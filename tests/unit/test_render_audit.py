@@ -7,10 +7,8 @@ import pandas as pd
 import pytest
 import test_render_golden as golden
 
-from pretrace.evaluation.audit import COMBINED, power
-from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.audit import COMBINED
 from pretrace.render.tables.audit import first_words, lines
-from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
 ARTIFACT = made_up.artifact("audit", panels=[golden.OWN])
@@ -59,16 +57,3 @@ def test_the_box_names_each_check_that_was_not_made(study: str, unchecked: list[
 def test_chinese_passages_are_called_by_their_first_characters():
     assert first_words("\u4e2d" * 90) == "\u4e2d" * 20 + " ..."
     assert first_words("one two") == "one two"
-
-
-def test_too_few_documents_have_no_power_to_show(tmp_path: Path):
-    few = golden.side(2)
-    assert isinstance(few, ScoredBenchmark)
-    assert not list(power(few, golden.CONDITIONS))
-    for renderer, said in (
-        ("audit_power", "too few documents of members"),
-        ("corpus_power", "needs two of each class"),
-    ):
-        results = golden.corpus_tested(tmp_path, few)
-        with pytest.raises(InputError, match=said):
-            made_up.render(made_up.artifact(renderer, panels=[golden.CORPUS]), results, tmp_path)

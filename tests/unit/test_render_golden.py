@@ -22,12 +22,12 @@ import test_evaluation_audit
 import test_render_reproduction
 import yaml
 from made_up_results import BENCHMARK, LENGTH, MODEL
-from test_evaluation_corpus import CONDITIONS, compared, rows_of, short_of_texts, side
+from test_evaluation_corpus import compared, rows_of, short_of_texts, side
 from test_extraction import EXTRACTION, texts_of, windows_table
 
-from pretrace.evaluation.audit import audit, power
+from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_test import corpus_power, corpus_sizes
+from pretrace.evaluation.corpus_test import corpus_sizes
 from pretrace.evaluation.extraction import summary
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.catalogue import RENDERERS
@@ -76,13 +76,10 @@ def audited(
 def corpus_tested(
     folder: Path, scored: ScoredBenchmark, *, size: bool = False, codec: Iterable[Any] = (), **entry: Any
 ) -> Results:
-    """A corpus test, the power of both kinds of tests, and on demand its size and CoDeC."""
-    tested = compared(scored)
+    """A corpus test, and on demand its size and CoDeC."""
     computed = {
         "corpus": rows_of(scored, 200),
-        "corpus_power": corpus_power(tested),
-        "power": power(scored, CONDITIONS),
-        "corpus_size": corpus_sizes(tested) if size else [],
+        "corpus_size": corpus_sizes(compared(scored)) if size else [],
         "codec": codec,
     }
     keys = {"subset": "", "length": 64, "start_token": "none", "reference": "other"}
@@ -212,10 +209,7 @@ ARTIFACTS = {
     "metrics": prefixes("method_table", panels=EACH, options={"metrics": ["auc", "tpr_at_5_fpr"], "blocks": "model"}),
     "variants": prefixes("method_table", methods=["con_recall", "con_recall;access=zero"], **HELD_OUT),
     "pairs": prefixes("pairwise_tests"),
-    "null_audit": prefixes("null_audit"),
-    "null_audit_of_one": prefixes("null_audit", methods=["blind", "con_recall;access=zero"]),
     "without_placebos": prefixes("blind_audit", panels=APART),
-    "costs": prefixes("pass_costs"),
     "shifts": prefixes("prefix_shifts"),
     "over_shots": prefixes("method_lines", options={"x": "shots"}),
     "over_gamma": prefixes("method_lines", methods=["recall", "con_recall"], options={"x": "gamma"}),
@@ -232,8 +226,6 @@ ARTIFACTS = {
     **{name: of_study(name, "corpus_test") for name in STUDIES if name.startswith("corpus")},
     "corpus_nothing": of_study("corpus_nothing", "corpus_test", size=True),
     "corpus_unequal": of_study("corpus_unequal", "corpus_test", size=True),
-    "corpus_power": of_study("corpus", "corpus_power"),
-    "audit_power": of_study("corpus", "audit_power"),
     **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
     "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
     "reproduction_every": ("reproduction", EVERY_NUMBER),
@@ -299,8 +291,8 @@ TITLES = {
     made_up_prefixes.MODEL: "Small model",
     made_up_prefixes.BENCHMARK: "Periods",
 }
-PRINTED = ["label", "read"]
-"""Columns of data that hold what is printed; every other one holds slugs."""
+PRINTED = ["label"]
+"""The column of data that holds what is printed; every other one holds slugs."""
 
 
 @pytest.mark.parametrize(
@@ -309,11 +301,9 @@ PRINTED = ["label", "read"]
         "audit_evidence",
         "blind_audit",
         "corpus",
-        "costs",
         "extraction_map",
         "methods",
         "metrics",
-        "null_audit",
         "pairs",
         "placebos",
         "statistics",

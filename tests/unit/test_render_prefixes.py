@@ -156,20 +156,6 @@ def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_
 
 
 @pytest.mark.parametrize(
-    ("p", "said"), [(0.2, "find no difference (least Holm p 0.60)"), (0.001, "find a difference")]
-)
-def test_audit_of_null_models_shows_permutation_tests(results: Results, tmp_path: Path, p: float, said: str):
-    tests = read_parquet(results.tests[PAIR])
-    against_chance = tests["test"].eq("bootstrap") & tests["baseline"].eq("chance")
-    permuted = tests[against_chance & tests["method"].ne("blind")].assign(test="permutation", p=p)
-    pd.concat([tests, permuted]).to_parquet(tmp_path / "tests.parquet")
-    shown = draw("null_audit", replace(results, tests={PAIR: tmp_path / "tests.parquet"}))
-    assert f"3 exact permutation tests within documents {said}" in shown.reading
-    assert shown.blocks[0].rows[0].cells[6].value == pytest.approx(3 * p)
-    assert shown.frame["p_permutation"].notna().equals(~shown.frame["control"])
-
-
-@pytest.mark.parametrize(
     ("renderer", "given", "said"),
     [
         ("method_lines", {"options": {"x": "eps"}}, "no method has a parameter 'eps'"),

@@ -146,7 +146,7 @@ SEALED = [("SHA-256", "0123")]
 def full_page(folder: Path) -> str:
     """Return a page with everything that there can be, without its style, its script and the bytes of its data.
 
-    It opens with what was found. The rest is folded: papers, what belongs to none, texts and cost.
+    It opens with what was found. The rest is folded: papers, what belongs to none, texts and times.
     """
     headline = made_up.artifact("headline")
     cost = made_up.artifact("benchmark_statistics", paper="surp")
@@ -173,12 +173,12 @@ def test_the_page_is_as_it_was(folder: Path, full: str):
 
 @pytest.mark.usefixtures("full")
 def test_a_demonstration_comes_before_the_headline(folder: Path):
-    headline, demonstration = (Artifact(**made_up.artifact(name)) for name in ("headline", "familiar_texts"))
-    for suffix, path in outputs(demonstration, folder).items():
-        path.write_bytes(outputs(headline, folder)[suffix].read_bytes())
-    artifacts = [made_up.artifact("headline"), TABLE, made_up.artifact("familiar_texts")]
-    opened = page_of(folder, artifacts=artifacts)
-    assert opened.index('id="a_familiar_texts"') < opened.index('id="a_headline"')
+    headline = made_up.artifact("headline")
+    demonstration = made_up.artifact("extraction_map", artifact="word_for_word")
+    for suffix, path in outputs(Artifact(**demonstration), folder).items():
+        path.write_bytes(outputs(Artifact(**headline), folder)[suffix].read_bytes())
+    opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
+    assert opened.index('id="word_for_word"') < opened.index('id="a_headline"')
 
 
 def test_names_of_the_page_are_explained_and_others_are_not():

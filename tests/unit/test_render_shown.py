@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
 EVERY_METHOD = {"method_table", "headline", "blind_audit"}
 """Renderers that show all methods of their panels, but no variants, if the artifact names none."""
-OF_EVERY_RUN = {"cost", "reproduction", "reproduction_figure"}
+OF_EVERY_RUN = {"reproduction", "reproduction_figure"}
 """Artifacts about all runs, whatever else shows them."""
 
 
@@ -26,7 +26,7 @@ def shows(artifact: Artifact, model: str, benchmark: str, method: str) -> bool:
         return False
     if "metrics" not in RENDERERS[artifact.renderer].needs:
         return False
-    if artifact.options.get("method") == method.split(";")[0]:  # with each setting that the artifact names
+    if artifact.options.method == method.split(";")[0]:  # with each setting that the artifact names
         return True
     if artifact.methods is None:
         return artifact.renderer in EVERY_METHOD and ";" not in method

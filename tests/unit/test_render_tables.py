@@ -42,7 +42,7 @@ def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_by_the_bootst
         for method, gain, p in (("loss", 0.1, 0.05), ("zlib", 0.1, 0.051), ("surp", -0.1, 0.001)):
             tests.loc[is_min_k & (tests["method"] == method), ["difference", "p_holm"]] = [gain, p]
         sure = tests[tests["method"] == "lowercase"].assign(difference=0.3, p_holm=0.0)
-        others = [sure.assign(test="delong"), sure.assign(selection="default")]
+        others = [sure.assign(test="t_as_published"), sure.assign(selection="default")]
         return pd.concat([tests[tests["method"] != "lowercase"], *others])
 
     shown = table(changed(results, tmp_path, "tests", change), baseline="min_k")

@@ -1,6 +1,9 @@
 """A table that was written is read back as it was, or not at all."""
 
+import hashlib
+import os
 from itertools import pairwise
+from pathlib import Path
 
 import pandas as pd
 import pyarrow as pa
@@ -38,6 +41,27 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
         else:
             assert tables == [TABLE.to_pylist()] * 2, f"byte {place}"
     assert noticed > 100
+
+
+def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "LARGE", 4)
+    path, reads = Path("model.safetensors"), []
+    sha256_file = files.sha256_file
+    monkeypatch.setattr(files, "sha256_file", lambda path: reads.append(path) or sha256_file(path))
+
+    def told() -> str:
+        files.content_of.cache_clear()
+        return files.content_of(str(path))
+
+    path.write_bytes(b"first")
+    first = told()
+    assert told() == first == hashlib.sha256(b"first").hexdigest()
+    assert len(reads) == 1
+    times = path.stat()
+    path.write_bytes(b"other")
+    os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+    assert told() == hashlib.sha256(b"other").hexdigest(), "of the same size and time"
 
 
 def test_every_truncated_table_is_refused(tmp_path):

@@ -6,7 +6,6 @@ import pytest
 import yaml
 from made_up_studies import RUN, load_written, study
 
-from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan
 
 AT = {"model": "smollm2-135m", "benchmark": "sotu"}
@@ -45,7 +44,6 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
         "title": "Texts",
         "caution": "all were read",
         "access": "ask the authors",
-        "classes": ["old", "new"],
     }
     first, second = (
         Plan(load(study(runs=[RUN | {"benchmark": "own"}], benchmarks={"own": texts | more})))
@@ -53,17 +51,6 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
     )
     assert first.benchmark("own").building == second.benchmark("own").building
     assert first.artifact("results_auc").entries != second.artifact("results_auc").entries
-
-
-def test_the_cost_of_a_reference_model_can_be_shown_and_its_metrics_cannot(load):
-    run = RUN | {"references": ["pico-en-small"], "methods": ["ref"], "start_token": "none"}
-    panels = {"panels": [{"model": "pico-en-small", "benchmark": "sotu"}]}
-    loaded = load(study(runs=[run], artifacts={"cost": panels}))
-    assert [pair.slugs for pair in Plan(loaded).artifact("cost").pairs] == [("pico-en-small", "sotu")]
-    assert Plan(loaded).pair("pico-en-small", "sotu").passes
-    assert loaded.artifacts["cost"].panels[0].start_token == "none"
-    with pytest.raises(InputError, match="no run has model 'pico-en-small'"):
-        load(study(runs=[run], artifacts={"blind_audit": panels}))
 
 
 def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
@@ -75,14 +62,7 @@ def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
         place | {"model": "pico-en-medium", "methods": ["loss"]},
     ]
     panels = [{key: run[key] for key in ("model", "benchmark")} for run in runs]
-    shown = (
-        "con_recall_table2",
-        "con_recall_figure5",
-        "blind_audit",
-        "dc_pdd_table2",
-        "dc_pdd_table5",
-        "cost",
-    )
+    shown = ("con_recall_table2", "con_recall_figure5", "blind_audit", "dc_pdd_table2", "dc_pdd_table5")
     artifacts = load(study(runs=runs, artifacts=dict.fromkeys(shown, panels))).artifacts
     cautioned = {slug: [*artifact.cautions, ""][0] for slug, artifact in artifacts.items()}
     assert {slug for slug, said in cautioned.items() if said} == set(shown[:3])

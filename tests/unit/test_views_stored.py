@@ -125,8 +125,8 @@ def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():
     near = [("t0", 0, "near"), ("t0", 1, "nearer"), ("t1", 0, "close")]
     assert read(view="original", altered="neighbours-2") == near
     [shorter] = VIEWS["delete-20"].variants(TEXTS[0], seed_of("delete-20", "t0"))
-    swapped = VIEWS["word_swaps-3"].variants(shorter, seed_of("word_swaps-3", "delete-20", "t0"))
-    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="word_swaps-3", stored={}))
+    swapped = VIEWS["transpositions-3"].variants(shorter, seed_of("transpositions-3", "delete-20", "t0"))
+    both = list(rendered_texts(["t0"], TEXTS[:1], view="delete-20", altered="transpositions-3", stored={}))
     assert both == [("t0", variant, text) for variant, text in enumerate(swapped)]
 
 

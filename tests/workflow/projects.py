@@ -118,7 +118,7 @@ def write_smoke(project: Project) -> Project:
                  "start_token": "<|endoftext|>",
                  "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
                 {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
-                 "neighbours": ["word_swaps-2"], "draws": [0, 1],
+                 "neighbours": ["transpositions-2"], "draws": [0, 1],
                  "methods": ["neighbor", {"recall": {"shots": [1, 2]}}, {"con_recall": {"gamma": [0.5], "shots": 2}}]},
                 {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",
                  "views": ["delete-50"], "methods": ["loss"]},
@@ -144,11 +144,11 @@ import time as _time
 _write = Store.write
 
 
-def _planted(self, key, tables):
+def _planted(self, *chunk):
     if len(list(self.path.glob("*.json"))) >= int(_os.environ.get("PLANTED_AFTER", 10**6)):
         (self.path / ".held").write_text(str(_os.getpid()))
         _time.sleep(600)
-    return _write(self, key, tables)
+    return _write(self, *chunk)
 
 
 Store.write = _planted

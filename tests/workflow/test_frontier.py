@@ -25,7 +25,7 @@ def fill(project: Project, hub: Hub) -> None:
         for slug in used & set(entries):
             entry = entries[slug] = entries[slug] | {"dtype": "float32"}
             kind = "gpt_neox" if slug.startswith("pythia") else "llama"
-            folder = tiny_model(kind, project.path / "tiny" / slug, seed=crc32(slug.encode()))
+            folder = tiny_model(kind, project.path / "tiny" / slug, seed=crc32(slug.encode()), context=512)
             hub.add_folder("models", entry["hub"], folder, revision=entry.get("revision", "main"))
     for path, changed in zip(files, (registry, study), strict=True):
         path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
@@ -57,5 +57,13 @@ def test_from_download_to_report(tmp_path):
     codec = pd.read_csv(results / "tables/corpus_test.csv").set_index("method").loc["codec"]
     assert set(codec["model"]) == {"hubble-1b", "hubble-1b-standard"}
     assert set(codec["shots"]) == {1}, codec
+    newer = pd.read_csv(results / "tables/newer_methods.csv")
+    newer = newer[newer["selection"].eq("held_out") & newer["value"].notna()]
+    readers = newer.groupby("method")[["model", "benchmark"]].apply(
+        lambda rows: {*map(tuple, rows.to_numpy())}
+    )
+    for method in ("pac", "samia", "ngram_coverage"):
+        assert readers[method] == {("hubble-1b", "hubble_biographies"), ("croissant", "copyright_traps")}
+    assert readers["ez_mia"] == readers["ref"]
     report = (results / "report.html").read_text(encoding="utf-8")
     assert "Training documents had to be longer" in report

@@ -19,7 +19,7 @@ BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```
 GUIDES = sorted(
     path.name
     for path in (ROOT / "docs").glob("*.md")
-    if path.stem.startswith(("add_", "audit", "canaries", "corpus", "extraction"))
+    if path.stem.startswith(("add_", "audit", "canaries", "corpus", "extraction", "methods"))
 )
 
 

@@ -1,5 +1,6 @@
 """The smoke study from end to end, as a user runs it."""
 
+import os
 import re
 from pathlib import Path
 
@@ -120,3 +121,19 @@ def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(sm
     assert "evaluate_methods" in planned
     assert "record_provenance" in planned, "it says which commit the tables are of"
     assert "score_methods" not in planned
+
+
+@pytest.mark.parametrize(
+    ("file", "rule"),
+    [
+        ("texts.jsonl", "build_benchmark"),
+        ("corpus.txt", "write_documents"),
+        ("target/config.json", "register_checkpoint"),
+    ],
+)
+def test_a_file_that_an_older_one_replaces_is_read_again(smoke, file, rule):
+    """As unzip, rsync -a, cp -p and git do: the file's time is before that of every result."""
+    path = smoke.path / "smoke" / file
+    path.write_bytes(path.read_bytes() + b"\n")
+    os.utime(path, (1, 1))
+    assert rule in jobs_of(smoke.smoke("--dry-run").stdout)

@@ -11,6 +11,7 @@ rule build_benchmark:
     params:
         code=code_digest("build_benchmark"),
         entry=benchmark.building,
+        content=benchmark.content,
         seed=config["seed"],
     script:
         "../../scripts/build_benchmark.py"

@@ -12,7 +12,7 @@ from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import warnings_since
 from pretrace.studies import Plan, load_study
-from pretrace.studies.compute import api_work, texts_of_apis
+from pretrace.studies.estimate import measured
 from pretrace.studies.user_files import announcement, check_user_files
 
 STARTED = time()
@@ -82,12 +82,6 @@ def each_attempt(amount):
 def configuration(wildcards):
     """The text of the study file."""
     return STUDY.path.read_text(encoding="utf-8")
-
-
-# a parameter that depends on an output reruns no job; the job records the commit that it read
-def pins(wildcards, output):
-    """The commits that replace the entries' revisions."""
-    return STUDY.pins
 
 
 def seal_of_study():

@@ -16,7 +16,6 @@ rule stream_shard:
         corpus=alternatives(PLAN.corpora(from_hub=True)),
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
-        pins=pins,
         shards=corpus_entry.shards,
         attempts=config["attempts"],
     script:
@@ -36,6 +35,7 @@ rule write_documents:
     params:
         code=code_digest("write_documents"),
         entry=corpus.building,
+        content=corpus.content,
         shards=corpus_entry.shards,
     script:
         "../../scripts/write_documents.py"

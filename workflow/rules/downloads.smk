@@ -37,7 +37,6 @@ rule fetch_dataset:
         part="texts|views",
     params:
         entry=lambda wildcards: PLAN.benchmark(wildcards.benchmark).fetched(wildcards.part),
-        pins=pins,
         seed=config["seed"],
         attempts=config["attempts"],
     script:

@@ -16,7 +16,6 @@ rule evaluate_methods:
         resamples=config["resamples"],
         draws=pair.draws,
         pooled=benchmark_entry.pooled,
-        randomised=benchmark_entry.randomised,
         placebos=benchmark_entry.placebos,
         language=benchmark_entry.language,
     script:

@@ -12,7 +12,6 @@ rule fetch_model:
         model=alternatives(PLAN.models_from("hub")),
     params:
         entry=model.fetched,
-        pins=pins,
         remote_code=model.may_run_code,
     script:
         "../../scripts/fetch_model.py"
@@ -49,6 +48,7 @@ rule register_checkpoint:
     params:
         code=code_digest("register_checkpoint"),
         path=model.path,
+        content=model.content,
         remote_code=model.may_run_code,
     script:
         "../../scripts/register_checkpoint.py"

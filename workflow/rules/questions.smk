@@ -58,6 +58,7 @@ rule import_answers:
         model=alternatives(PLAN.models_from("answers")),
     params:
         code=code_digest("import_answers"),
+        content=model.content,
         column=model.column,
     script:
         "../../scripts/import_answers.py"

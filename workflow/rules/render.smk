@@ -59,7 +59,6 @@ rule record_provenance:
     params:
         code=code_digest("record_provenance"),
         config=config,
-        pins=pins,
         configuration=configuration,
     script:
         "../../scripts/record_provenance.py"

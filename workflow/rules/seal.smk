@@ -14,5 +14,6 @@ rule seal_plan:
     priority: PLAN.sealing
     params:
         plan=PLAN.sealed(config),
+        contents=PLAN.contents_of_texts,
     script:
         "../../scripts/seal_plan.py"

@@ -28,6 +28,7 @@ rule make_view:
         benchmark=view.benchmark_name,
         view=view.name,
         entry=view.entry,
+        content=view.content,
         answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],

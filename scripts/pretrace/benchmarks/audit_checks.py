@@ -3,6 +3,7 @@
 An error stops the run; a remark is printed once, with its count and its remedy. Needs neither pandas nor torch.
 """
 
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -10,13 +11,13 @@ from math import comb, prod
 from pathlib import Path
 from statistics import fmean, median
 
+from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import located
 from pretrace.benchmarks.ngrams import ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 
-WITHOUT_SPACES = frozenset({"ja", "km", "lo", "my", "th", "zh"})  # languages measured in characters
 RUN = {"words": 8, "characters": 16}  # length of the n-grams that two texts are compared by
 OVERLAPPING = (
     0.2  # share of a text's n-grams in the other class, as in the strictest split of Duan et al., COLM 2024
@@ -32,6 +33,8 @@ PASSAGES_APART = 2  # ratio of the classes' median passages from which on known 
 FEWEST_TEXTS = 20  # with fewer known non-members, a text has p <= 0.05 only if it scores above all of them
 FEWEST_DOCUMENTS = 10  # with fewer known documents an audit has no p (evaluation.document_test)
 FEWEST_OF_CORPUS = 20  # documents of each class that docs/corpus.md asks for
+LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
+LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
 LEVEL = 0.05
 
 CUT = "Cut all texts to one length with scripts/cut_passages.py (docs/audit.md)."
@@ -60,11 +63,10 @@ class ClassTexts:
 
     @property
     def unit(self) -> str:
-        return "characters" if self.language.lower()[:2] in WITHOUT_SPACES else "words"
+        return unit_of(self.language)
 
-    def units(self, text: Text) -> list[str]:
-        words = text.text.split()
-        return words if self.unit == "words" else list("".join(words))
+    def units(self, text: Text) -> Sequence[str]:
+        return units(text.text, self.unit)
 
     def spaced(self, text: Text) -> str:
         return " ".join(self.units(text))
@@ -92,6 +94,7 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
             "CSV: empty). To test suspected documents with label 1 together, name artifacts: [corpus_test] "
             "(docs/corpus.md)."
         )
+    _refuse_nonsense(suspects)
     if known is None:
         return [*_repeats(suspects), *_spread(suspects)]
     if known != texts:  # texts without a label are known there
@@ -106,6 +109,7 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
             "cannot have read, with label 0 or in a second file (known=FILE), or name a benchmark that has such texts "
             "under the run's key calibrate_on (docs/audit.md)."
         )
+    _refuse_nonsense(nonmembers)
     shared = _shared(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
     return [
@@ -114,6 +118,7 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
         *_repeats(nonmembers),
         *_without_counterpart(suspects, nonmembers),
         *(_lengths(suspects, nonmembers) or _characters(suspects, nonmembers)),
+        *_forms(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),
         *_too_few(suspects, nonmembers),
@@ -161,7 +166,37 @@ def _labels(rows: Iterable[Located]) -> str:
 
 
 def _folded(text: Text) -> str:
-    return " ".join(text.text.split())
+    return " ".join(units(text.text, "words"))
+
+
+def _refuse_nonsense(side: ClassTexts) -> None:
+    """Raise `InputError` if words are far too long, or if texts have another length than their column says."""
+    for where, text in side.rows:
+        count, characters = len(side.units(text)), len("".join(text.text.split()))
+        if side.unit == "words" and characters > LONGEST_WORD * count:
+            raise InputError(
+                f"{where}: the text has {characters} characters and {count} word{'s' * (count != 1)}. Is its language "
+                "written without spaces? Say which: language=zh in the command, or language: zh in the benchmark's "
+                f"entry; and cut passages by --characters. {CUT}"
+            )
+        if text.length and not 1 / LENGTH_APART <= count / text.length <= LENGTH_APART:
+            raise InputError(
+                f"{where}: the column length says {text.length}, and the text has {count} {side.unit}. {CUT}"
+            )
+
+
+def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on one class in another normal form of Unicode: its tokens differ from those of equal letters."""
+    composed = [
+        [unicodedata.is_normalized("NFC", text.text) for text in side.texts] for side in (suspects, known)
+    ]
+    if all(map(all, composed)) or all(False in side for side in composed):
+        return []
+    side, forms = next(pair for pair in zip((suspects, known), composed, strict=True) if not all(pair[1]))
+    return [
+        f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have decomposed letters (Unicode NFD), and the "
+        "texts of the other class have none. A model reads them as other tokens. Write all texts in one form (NFC)."
+    ]
 
 
 def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:

@@ -6,6 +6,7 @@ whatever learns from them would learn the opposite of a label where they hold th
 
 import bisect
 import random
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from itertools import accumulate
@@ -53,7 +54,7 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
     joined = _groups(len(texts))
     _merge_equal(joined, units)
-    _merge_equal(joined, [text.text for text in texts])
+    _merge_equal(joined, [unicodedata.normalize("NFC", text.text) for text in texts])
     _merge_equal(joined, [
         (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None) if text.matched else (i,)
         for i, (text, unit) in enumerate(zip(texts, units, strict=True))

@@ -1,9 +1,10 @@
-"""The rows of a JSONL, CSV or Parquet file, or the one text of a text file, each with the place it came from; and what
-their columns must be."""
+"""The one reader of users' and data sets' files: the rows of JSON lines, CSV, TSV or Parquet, or the one text of a text
+file, each with the place it came from; and what their columns must be."""
 
 import codecs
 import csv
 import gzip
+import io
 import json
 import re
 import sys
@@ -12,8 +13,9 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any
+from typing import IO, Annotated, Any, cast
 
+import zstandard
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from pretrace.runtime.errors import InputError, remedy
@@ -22,7 +24,35 @@ from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
 
-FORMATS = ".jsonl, .jsonl.gz, .csv, .parquet or .txt"
+JSON, CSV, PARQUET, PLAIN = "JSON lines", "CSV", "Parquet", "text"
+_SUFFIXES = {
+    ".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV, ".parquet": PARQUET, ".txt": PLAIN,
+}  # fmt: skip
+_PACKED = (".gz", ".zst")
+FORMATS = ".jsonl, .ndjson, .json (JSON lines), .csv, .tsv or .txt, also with .gz or .zst, or .parquet"
+
+
+def unpacked_name(name: str) -> str:
+    """Return the last part of a file's name in small letters, without .gz or .zst."""
+    name = name.rpartition("/")[2].lower()
+    return name[: name.rindex(".")] if name.endswith(_PACKED) else name
+
+
+def format_of(name: str) -> str | None:
+    """Return what a file of this name holds, None if it is of no format that is read here."""
+    kind = _SUFFIXES.get(Path(unpacked_name(name)).suffix)
+    return None if kind == PARQUET and name.lower().endswith(_PACKED) else kind
+
+
+def opened(path: Path) -> IO[bytes]:
+    """Open a file for its bytes; .gz and .zst are unpacked."""
+    match path.suffix.lower():
+        case ".gz":
+            return cast(IO[bytes], gzip.open(path))
+        case ".zst":
+            frames = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True)
+            return io.BufferedReader(frames)
+    return path.open("rb")
 
 
 def rows(path: Path) -> Iterator[tuple[str, Row]]:
@@ -41,34 +71,32 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise InputError(
             f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {FORMATS}."
         )
-    name = path.name.lower()
-    if name.endswith((".jsonl", ".jsonl.gz")):
-        return jsonl_rows(path)
-    if name.endswith(".csv"):
-        return _csv_rows(path)
-    if name.endswith(".parquet"):
-        return _parquet_rows(path)
-    if name.endswith(".txt"):
-        return iter([(str(path), {"id": path.stem, "text": "".join(lines(path)), "label": None})])
-    raise InputError(f"{path}: the file name must end in {FORMATS}.")
+    if (kind := format_of(path.name)) is None:
+        raise InputError(f"{path}: the file name must end in {FORMATS}.")
+    return _READERS[kind](path)
+
+
+def stem_of(path: Path) -> str:
+    """Return a file's name without its format and compression."""
+    return path.name[: len(Path(unpacked_name(path.name)).stem)]
 
 
 def lines(path: Path) -> Iterator[str]:
     """Yield the lines with their line ends, decoded one by one so that an error can name its line."""
     number = 0
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        with opened(path) as file:
             for number, line in enumerate(file, start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
         is_utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
         problem = "the file is UTF-16" if is_utf16 else "this line is not UTF-8"
-        advice = " (in Excel: CSV UTF-8)" if path.suffix.lower() == ".csv" else ""
+        advice = " (in Excel: CSV UTF-8)" if format_of(path.name) == CSV else ""
         raise InputError(
             f"{path}:{number}: {problem} ({error.reason} at byte {error.start}); save the file as UTF-8{advice}."
         ) from error
-    except (OSError, EOFError, zlib.error) as error:
-        advice = remedy(error, "Is it whole and, where its name ends in .gz, gzipped?")
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        advice = remedy(error, "Is it whole and, where its name ends in .gz or .zst, packed so?")
         raise InputError(f"{path}: cannot be read after line {number} ({error}). {advice}") from error
 
 
@@ -111,7 +139,8 @@ def _instead_of_jsonl(line: str, number: int) -> str:
     if line.strip() in ("{", "["):
         return "the file looks like one JSON value over many lines; write one object a line"
     if number == 1 and (separator := _separator(line)):
-        advice = "end the name of the file in .csv" if separator == "','" else "save it as CSV with commas"
+        endings = {"','": "end the name of the file in .csv", "tabs": "end the name of the file in .tsv"}
+        advice = endings.get(separator, "save it as CSV with commas")
         return f"the file looks like CSV with {separator} between the columns; {advice}, or write one object a line"
     return "write one object a line"
 
@@ -130,7 +159,8 @@ def _separator(line: str) -> str:
 
 def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
     csv.field_size_limit(sys.maxsize)
-    reader = csv.reader(lines(path), strict=True)
+    separator = "\t" if unpacked_name(path.name).endswith(".tsv") else ","
+    reader = csv.reader(lines(path), strict=True, delimiter=separator)
     header: list[str] = []
     line = 1
     try:
@@ -139,7 +169,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
             if not any(cells):  # a blank line, or the empty rows at the end of a spreadsheet
                 continue
             if not header:
-                header = _checked_header(where, cells)
+                header = _checked_header(where, cells, separator)
                 continue
             if len(cells) != len(header):
                 raise InputError(
@@ -155,15 +185,19 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
         raise InputError(f"{path}:{reader.line_num or 1}: {problem}.") from error
 
 
-def _checked_header(where: str, cells: list[str]) -> list[str]:
+def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
     if cells[0].lstrip().startswith("{"):
         raise InputError(
             f"{where}: the first line is a JSON object, not the names of columns; end the name of the file in .jsonl."
         )
-    if len(cells) == 1 and (separator := _separator(cells[0])):
+    if len(cells) == 1 and (separated_by := _separator(cells[0])):
+        advice = (
+            "separate them by commas (in a spreadsheet, save as CSV with the field separator ',')"
+            if separator == ","
+            else "separate them by tabs"
+        )
         raise InputError(
-            f"{where}: the columns are separated by {separator}; separate them by commas (in a spreadsheet, save as "
-            "CSV with the field separator ','), or write JSON lines (.jsonl)."
+            f"{where}: the columns are separated by {separated_by}; {advice}, or write JSON lines (.jsonl)."
         )
     twice = sorted({cell for cell in cells if cells.count(cell) > 1})
     if twice:
@@ -184,6 +218,13 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
                     yield f"{path}, row {number}", row
     except (pa.ArrowException, ValueError, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
+
+
+def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    yield str(path), {"id": stem_of(path), "text": "".join(lines(path)), "label": None}
+
+
+_READERS = {JSON: jsonl_rows, CSV: _csv_rows, PARQUET: _parquet_rows, PLAIN: _text_rows}
 
 
 class Columns(BaseModel):
@@ -223,12 +264,22 @@ def _short(name: str) -> str:
     return name
 
 
+def _one_name(value: Any) -> Any:
+    """Return a name in the one form of its spellings: NFC, and 7 for 7.0, as a column with gaps writes it."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str):
+        name = unicodedata.normalize("NFC", value)
+        return name.removesuffix(".0") if re.fullmatch(r"\d+\.0", name, re.ASCII) else name
+    return value
+
+
 Number = BeforeValidator(_number)
 Label = Annotated[int, Number, Field(ge=0, le=1)] | None
 Length = Annotated[int, Number, Field(ge=1, le=10**9)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""
-Named = Annotated[str, AfterValidator(_words), AfterValidator(_short)]
+Named = Annotated[str, BeforeValidator(_one_name), AfterValidator(_words), AfterValidator(_short)]
 """A name, or a number that is one."""
 Name = Annotated[
     Named | None,
@@ -257,18 +308,13 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     raise InputError(f"{where}: {column} {said or f'is {value}; it must be {must_be}'}.")
 
 
-_ENDINGS = r"\.(?:parquet|jsonl|jsonl\.gz|csv)"
-
-
 def files_of_split(source: Path, split: str) -> list[Path]:
     """Return the files of a split, in order; empty if there is none.
 
     They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files in a folder `{split}`.
     """
-    name = re.compile(
-        rf"(?:^|/){re.escape(split)}(?:-\d+-of-\d+(?:-\w+)?{_ENDINGS}|{_ENDINGS}|/[^/]+{_ENDINGS})$"
-    )
-    return [path for file, path in files_of(source) if name.search(file)]
+    name = re.compile(rf"(?:^|/){re.escape(split)}(?:(?:-\d+-of-\d+(?:-\w+)?)?\.\w+(?:\.gz|\.zst)?|/[^/]+)$")
+    return [path for file, path in files_of(source) if name.search(file) and format_of(file)]
 
 
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:

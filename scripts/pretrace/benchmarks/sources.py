@@ -116,13 +116,11 @@ class BenchmarkEntry(Keys):
     shots that runs ask for)."""
     pooled: bool = False
     """Evaluate all subsets together too. A panel shows this with `subset: ""`."""
-    classes: Maybe[Annotated[list[Some[str]], Field(min_length=2, max_length=2)]] = None
-    """Names of the texts with label 1 and label 0, where these are not members and non-members."""
     caution: Maybe[str] = None
     """A caution that is printed under every table and figure of its documents."""
     randomised: bool = False
-    """Members were drawn at random within each document (and among texts without a document). AUCs then also get an
-    exact permutation test."""
+    """Members were drawn at random within each document. `corpus_test`, which exchanges labels within documents, then
+    takes nothing for granted."""
     rebuilt: bool = False
     """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
     released benchmark must be equal, within the tolerances of artifact `reproduction`."""

@@ -31,7 +31,8 @@ class CorpusEntry(Keys):
     language: Language = "en"
     """ISO 639-1 code."""
     path: Maybe[Some[str]] = None
-    """Your own file .jsonl, .jsonl.gz, .txt or .txt.gz, relative to this file."""
+    """Your own file, relative to this file: rows (.jsonl, .csv, .tsv, .parquet) with the text under `field`, or .txt
+    with one document a line; also with .gz or .zst."""
     field: str = "text"
     """`local`, `hub`: the key or column that holds the text."""
     fraction: Annotated[float, Field(gt=0, le=1)] = 1.0

@@ -55,18 +55,6 @@ SOUGHT = 0.5
 MOST_CHECKED = 200
 """Known documents that are compared with the others, at most; more tell nothing new."""
 
-AUDITED = ("min_k", "min_k_pp", "gap_k")
-"""Methods of the audit whose power is computed, where a run scores them: those of config/studies/audit.yaml."""
-
-TIMES = 3
-"""How often a document's texts are drawn to see the power."""
-
-FEWEST = 20
-"""A share of fewer documents says little."""
-
-TEXTS = (1, 2, 3, 4, 6, 8, 12, 16)
-"""Texts of a document that an audit is given."""
-
 
 @dataclass(frozen=True)
 class Side:
@@ -352,46 +340,3 @@ def low_shares(frame: pd.DataFrame) -> list[Record]:
     count = int(own["p"].le(LEVEL).sum())
     row = wilson_row(count, len(own))
     return [{"low_p": count, **row, "too_many": row["low"] > LEVEL}]
-
-
-def power(scored: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:
-    """Yield the power of an audit on a benchmark with known labels: the share of documents (`n`) with p <= `LEVEL`.
-
-    With Wilson's interval; a row for each `length`, `method`, number of `texts` and `label` (1 member, 0 non-member):
-    an audit gets this number of a document's texts, and compares them with the non-members of all other documents, as
-    `audit` does. A document's members and non-members count as two documents. If a document has more texts, some are
-    drawn, `TIMES` times. Numbers of texts that fewer than `FEWEST` documents of each class have are left out.
-    """
-    audited = scored.scores["method"].isin(AUDITED)
-    if audited.any():
-        scored = replace(scored, scores=scored.scores[audited])
-    rows = audit_scores(scored, conditions)
-    rows = rows[(rows["unit"] == "text") & rows["label"].notna() & (rows["document"] != "")]
-    for length, own in rows.groupby("length"):
-        sides = _sides(*(own[own["label"] == label] for label in (1, 0)))
-        for row in _powers(dict(zip((1, 0), sides, strict=True))):
-            yield conditions.record | {"length": None if length == -1 else length} | row
-
-
-def _powers(sides: Mapping[int, Side]) -> Iterator[Record]:
-    seen = combined_methods(sides[0])
-    names = [*(method for method, _ in sides[0].methods), *([COMBINED] if seen else [])]
-    rows_of = {label: sides[label].by_document() for label in (0, 1)}
-    for texts in TEXTS:
-        enough = {
-            label: {name: rows for name, rows in own.items() if len(rows) >= texts}
-            for label, own in rows_of.items()
-        }
-        if min(map(len, enough.values())) < FEWEST:
-            return
-        for label, documents in enough.items():
-            low = []
-            for name, rows in documents.items():
-                rng = np.random.default_rng(seed_of("audit_power", name, label, texts))
-                for _ in range(TIMES if len(rows) > texts else 1):
-                    drawn = sides[label].texts.where(np.sort(rng.permutation(rows)[:texts]))
-                    results = comparisons(sides[0].texts, drawn, seen)
-                    low.append([result is not None and result.p <= LEVEL for result in results])
-            for method, value in zip(names, np.mean(low, axis=0).tolist(), strict=True):
-                row = wilson_row(round(value * len(documents)), len(documents)) | {"value": value}
-                yield {"method": method, "texts": texts, "label": label} | row

@@ -1,6 +1,6 @@
 """Every method against every other method on the same units, and against chance."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,17 +9,13 @@ import numpy as np
 from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.scores import RankedUnits
-from pretrace.evaluation.selection import Estimand, RankingKey, Rankings
+from pretrace.evaluation.selection import Estimand, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
     centred,
     chance,
-    delong_test,
-    delong_variance,
     holm,
-    permutation_test,
-    placements,
     t_test_as_published,
 )
 from pretrace.methods.settings import Column
@@ -118,15 +114,10 @@ def compare(
     rankings: Rankings,
     values: dict[Estimand, float],
     draws: dict[Estimand, Floats],
-    widening: Floats,
-    relabelled: Mapping[Estimand, Floats],
 ) -> list[Tested]:
-    """Run every test; none by resampling or DeLong's where a class has few documents (`RankedUnits.few_documents`).
+    """Run every test; the bootstrap's not where a class has few documents (`RankedUnits.few_documents`).
 
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
-
-    `widening` (columns,) is that of `selection.widening`, which `draws` already have. `relabelled` holds
-    the estimands that are tested by permutation, as `permutation.relabelled_aucs` has them.
     """
     tested: list[Tested] = []
     for group in groups:
@@ -141,14 +132,8 @@ def compare(
         results = {} if few else {"bootstrap": bootstrap_test(centred(drawn, differences) if rate else drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
-            if METRICS[first.metric] == "auc" and not few:
-                results["delong"] = delong_test(differences, _delong_variances(group, rankings, widening))
         for test, result in results.items():
             tested += _rows(group, test, differences, result)
-        exact = [pair for pair in group if pair.baseline is None and pair.row in relabelled]
-        if exact:
-            exact_result = permutation_test(np.stack([relabelled[pair.row] for pair in exact]))
-            tested += _rows(exact, "permutation", *exact_result)
     return tested
 
 
@@ -160,27 +145,6 @@ def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand,
     if not pairs.any():
         return np.nan  # no fold holds both classes
     return float(np.average(chance(METRICS[pair.row.metric], nonmembers), weights=pairs))
-
-
-def _delong_variances(group: Sequence[Comparison], rankings: Rankings, widening: Floats) -> Floats:
-    known: dict[RankingKey, tuple[Floats, Floats]] = {}
-
-    def components(estimand: Estimand) -> tuple[Floats, Floats]:
-        key = estimand.rankings[0]
-        if key not in known:
-            rows = rankings.rows(key)
-            placed = placements(rankings.units.scores[key.column, rows], rankings.units.label[rows])
-            known[key] = placed[0] * widening[key.column], placed[1] * widening[key.column]
-        return known[key]
-
-    variances = []
-    for pair in group:
-        per_member, per_nonmember = components(pair.ours)
-        if pair.theirs is not None:
-            their_member, their_nonmember = components(pair.theirs)
-            per_member, per_nonmember = per_member - their_member, per_nonmember - their_nonmember
-        variances.append(delong_variance(per_member, per_nonmember))
-    return np.array(variances)
 
 
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:

@@ -10,21 +10,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.corpus_units import (
     CHARACTERS,
-    RANK,
     REFERENCE,
     Compared,
     Units,
     blind,
     ensemble,
 )
-from pretrace.evaluation.permutation import relabellings
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS, resample, resampling_groups
-from pretrace.evaluation.roc import Flags, Floats, Whole
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS, relabellings, resample, resampling_groups
+from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.significance import LEVEL, interval, wilson_row
 from pretrace.seeds import seed_of
 
@@ -42,11 +39,6 @@ REDRAWS = 300
 
 RELABELLINGS = 99
 """Of each redraw of the labels."""
-
-RELABELLINGS_OF_POWER = 399
-
-DRAWS = 400
-"""How often documents are drawn for a point of the curve of power."""
 
 SUMMING = 1e-9
 """Sums of scores of variance 1 that differ by less are equal."""
@@ -183,11 +175,6 @@ def p_values(units: Units, count: int, seed: int) -> Floats:
     parts = relabellings(units.suspect, units.stratum, count, seed)
     sums = np.concatenate([units.centred.T @ labels for labels in parts], axis=1)
     sums = np.where((np.array(units.names) == CHARACTERS)[:, None], np.abs(sums), sums)
-    return _share_as_high(sums)
-
-
-def _share_as_high(sums: Floats) -> Floats:
-    """Return the share of each row's numbers that are at least its first number."""
     return np.asarray((sums >= sums[:, :1] - SUMMING).mean(axis=1))
 
 
@@ -323,77 +310,3 @@ def drawn_anew(units: Units, seed: int) -> Units:
         rows = np.flatnonzero(units.stratum == stratum)
         taken[rows] = rng.choice(rows, len(rows))
     return replace(units, scores=left[taken] * spread)
-
-
-def corpus_power(compared: Compared) -> list[Record]:
-    """Return the power of the corpus test: the share of `n` draws of `documents` of each class with p <= 5 %.
-
-    A row for each score of `corpus_test` (each of `METHODS` alone, and the ensemble) and number of documents:
-    powers of two, up to half of the documents. Labels are exchanged within a document that has both classes. Other
-    documents are paired at random with one of the other class and of their stratum, and exchange labels within pairs;
-    where their numbers of texts differ, they are drawn in pairs and tested by `t_p_values`, from `LEAST_DOCUMENTS` on.
-    """
-    units, seed = compared.units, compared.seed("corpus_power")
-    methods = [name for name in units.names if RANK + name in units.names]
-    rows: list[Record] = []
-    for scores in (units.of_scores(methods), ensemble(units)):
-        if scores is not None:
-            power = _power_by_exchange if scores.exchangeable else _power_by_pairs
-            shares = {documents: (p <= LEVEL).mean(axis=0) for documents, p in power(scores, seed)}
-            rows += [
-                {"method": name, "documents": documents, "value": float(share[index]), "n": DRAWS}
-                for index, name in enumerate(scores.names)
-                for documents, share in shares.items()
-            ]
-    return rows
-
-
-def _power_by_exchange(units: Units, seed: int) -> Iterator[tuple[int, Floats]]:
-    """Yield a number of documents and the p of each draw of as many by each score: shape (draws, scores)."""
-    from scipy.sparse import csr_matrix
-
-    within = set(units.document[units.suspect]) & set(units.document[~units.suspect])
-    if not within:
-        units, pair = _paired(units, seed)
-        units = replace(units, stratum=pair)
-    block = np.unique(units.document if within else units.stratum, return_inverse=True)[1]
-    labels = relabellings(units.suspect, units.stratum, RELABELLINGS_OF_POWER, seed)
-    relabelled = np.concatenate(list(labels), axis=1)
-    places = (block, np.arange(len(block)))
-    # the part of each document (or pair) in an effect, under each labelling: (documents, 1 + count) for each score
-    parts = [csr_matrix((score, places)) @ relabelled for score in units.centred.T]
-    order = _orders(len(parts[0]), seed)
-    for documents in _powers_of_two(len(parts[0])):
-        drawn = (order < documents).astype(float)
-        yield documents, np.stack([_share_as_high(drawn @ part) for part in parts], axis=1)
-
-
-def _power_by_pairs(units: Units, seed: int) -> Iterator[tuple[int, Floats]]:
-    """Yield as `_power_by_exchange`, of documents with different numbers of texts."""
-    units, pair = _paired(units, seed)
-    available = int(pair.max()) + 1
-    order = _orders(available, seed)
-    for documents in _powers_of_two(available):
-        if documents >= LEAST_DOCUMENTS:
-            drawn = (units.where((places < documents)[pair]) for places in order)
-            yield documents, np.stack([p_values(draw, RELABELLINGS_OF_POWER, seed) for draw in drawn])
-
-
-def _paired(units: Units, seed: int) -> tuple[Units, Whole]:
-    """Pair units at random with one of the other class and of their stratum; return those in pairs, and the pairs."""
-    table = pd.DataFrame({"stratum": units.stratum, "suspect": units.suspect})
-    shuffled = table.sample(frac=1, random_state=np.random.default_rng(seed))
-    place = shuffled.groupby(["stratum", "suspect"]).cumcount().sort_index()
-    pair = np.asarray(table.assign(place=place).groupby(["stratum", "place"]).ngroup())
-    whole = np.bincount(pair)[pair] == 2
-    return units.where(whole), np.unique(pair[whole], return_inverse=True)[1]
-
-
-def _orders(available: int, seed: int) -> Whole:
-    """Return the places of documents in `DRAWS` random orders: the first few of an order are a draw."""
-    return np.random.default_rng(seed).random((DRAWS, available)).argsort(axis=1).argsort(axis=1)
-
-
-def _powers_of_two(available: int) -> list[int]:
-    """Return 1, 2, 4, ... up to half of the documents that are available."""
-    return [2**exponent for exponent in range(available.bit_length() - 1)]

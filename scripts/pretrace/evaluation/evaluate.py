@@ -10,7 +10,6 @@ import pandas as pd
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import KEYS, METRICS, level_of
-from pretrace.evaluation.permutation import relabelled_aucs
 from pretrace.evaluation.resampling import resample
 from pretrace.evaluation.roc import Flags, Floats, compact
 from pretrace.evaluation.scores import EvaluationSet, RankedUnits, Scores, ranked_units, text_units
@@ -46,7 +45,6 @@ def evaluate(
     resamples: int = 2000,
     evaluation_sets: Sequence[EvaluationSet] = (EvaluationSet(),),
     pooled: bool = False,
-    randomised: bool = False,
     settings: Settings = known,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Compute the tables metrics and tests of one model's scores on one benchmark, of texts and scored documents.
@@ -60,9 +58,8 @@ def evaluate(
     documents (or texts), each keeping its fold: redrawn within folds, which hold few documents, they would scatter too
     little.
 
-    Tests: `bootstrap` on default and held-out, `delong` and `t_as_published` on default. `randomised`: members were
-    drawn at random within each document, so that default and held-out AUCs are tested against chance by as many
-    relabellings, too: `permutation`. Texts without a score, for one method, and without a label, for all, are left out.
+    Tests: `bootstrap` on default and held-out, `t_as_published` on default. Texts without a score, for one method, and
+    without a label, for all, are left out.
 
     Raises InputError where labels or scores leave nothing to evaluate.
     """
@@ -89,7 +86,7 @@ def evaluate(
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="slices") as progress:
         for unit, units, columns, sets in cut:
             for ranked in ranked_units(unit, units, columns, sets):
-                rows, tested = _evaluate_units(ranked, names, resamples, settings, randomised=randomised)
+                rows, tested = _evaluate_units(ranked, names, resamples, settings)
                 metrics += rows
                 tests += tested
                 progress.update()
@@ -110,7 +107,7 @@ def evaluate(
 
 
 def _evaluate_units(
-    units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings, *, randomised: bool
+    units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings
 ) -> tuple[Rows, Rows]:
     rankings = Rankings(units)
     choices = choose(units, rankings, settings)
@@ -150,10 +147,8 @@ def _evaluate_units(
         totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
         row = (*totals, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, sizes))
         metrics.append(describe.keys(estimand) + row)
-    of_texts = randomised and units.unit == "text"
-    relabelled = relabelled_aucs(units, choices, settings, resamples, seed) if of_texts else {}
     known = dict(zip(estimands, values, strict=True))
-    tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)), factors, relabelled)
+    tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)))
     if units.unit == "document":
         weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
         for estimand, *value in document_metrics(units, [*grid, *chosen], weights):

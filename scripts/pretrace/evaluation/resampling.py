@@ -1,4 +1,4 @@
-"""Stratified bootstrap of documents or texts, as whole-number weights shared by every method of a cell."""
+"""Stratified bootstrap of documents or texts, as whole-number weights shared by every method; exchanges of labels."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -119,6 +119,25 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
             times = np.bincount(drawn.ravel(), minlength=part * count).reshape(part, count)
             weights[rows] = np.ascontiguousarray(times.T, dtype=np.float64)[groups.of_text[rows]]
         yield weights
+
+
+def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterator[Floats]:
+    """Yield labels (1 member, 0 non-member) of shape (texts, part of 1 + count), part by part.
+
+    The first are the labels as they are. In the others the texts of each document exchange their labels at random, and
+    so do the texts without a document (-1); the texts of a document of one class keep theirs. `label` (True: member)
+    and `document` (codes) have shape (texts,).
+    """
+    yield label[:, None].astype(np.float64)
+    rng, texts = np.random.default_rng(seed), len(label)
+    codes = np.unique(document, return_inverse=True)[1]
+    by_document = label[np.argsort(codes, kind="stable")].astype(np.float64)
+    at_once = columns_at_once(texts)
+    for start in range(0, count, at_once):
+        order = np.argsort(codes + rng.random((min(at_once, count - start), texts)), axis=1)
+        labels = np.empty(order.shape)
+        np.put_along_axis(labels, order, by_document[None], axis=1)
+        yield labels.T
 
 
 def columns_at_once(texts: int) -> int:

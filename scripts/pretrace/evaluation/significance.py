@@ -1,8 +1,6 @@
 """Is one score better than another, or than chance? Tests on paired values, and Holm's correction."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +13,6 @@ LEVEL = 0.05
 
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
-
-ROUNDING = 1e-12
-"""Statistics that differ by less are equal."""
 
 CROSS_FITTED = 2**0.5
 """How much wider than its bootstrap the interval of a score learned from the other folds' labels is.
@@ -124,38 +119,9 @@ def t_test_as_published(draws: Floats) -> Result:
     error = few.std(axis=1, ddof=1) / np.sqrt(few.shape[1])
     half = stdtrit(degrees, 0.975) * error
     mean = few.mean(axis=1)
-    return Result(mean - half, mean + half, _two_sided(mean, error, lambda ratio: 2 * stdtr(degrees, -ratio)))
-
-
-def permutation_test(relabelled: Floats) -> tuple[Floats, Result]:
-    """Test statistics two-sided, shape (tests, 1 + relabellings); the first has the true labels.
-
-    The difference, shape (tests,), is the first statistic minus the mean over all; p is the share of statistics at
-    least as far from that mean, including the first: (1 + b) / (1 + relabellings), exact where all are exchangeable
-    (Phipson and Smyth, Statistical Applications in Genetics and Molecular Biology, 2010). The interval is the
-    difference less the middle 95 % of the relabelled ones.
-    """
-    differences = relabelled - relabelled.mean(axis=1, keepdims=True)
-    observed = differences[:, :1]
-    p = (np.abs(differences) >= np.abs(observed) - ROUNDING).mean(axis=1)
-    low, high = percentile_interval(differences[:, 1:])
-    return observed[:, 0], Result(observed[:, 0] - high, observed[:, 0] - low, p)
-
-
-def delong_test(difference: Floats, variance: Floats) -> Result:
-    """Test differences between AUCs as normal, given DeLong's variance of each difference."""
-    from scipy.special import ndtr, ndtri
-
-    error = np.sqrt(np.maximum(variance, 0))
-    half = ndtri(0.975) * error
-    p = _two_sided(difference, error, lambda ratio: 2 * ndtr(-ratio))
-    return Result(difference - half, difference + half, p)
-
-
-def _two_sided(difference: Floats, error: Floats, tail: Callable[[Floats], Floats]) -> Floats:
-    """Return two-sided p: without any spread 1 for a difference of 0, else 0; NaN where either is unknown."""
-    p = tail(ratio(np.abs(difference), error, empty=np.inf))
-    return np.where((difference == 0) & ~np.isnan(error), 1.0, np.where(np.isnan(difference), np.nan, p))
+    # without any spread p is 0, and 1 where there is no difference
+    p = 2 * stdtr(degrees, -ratio(np.abs(mean), error, empty=np.inf))
+    return Result(mean - half, mean + half, np.where(mean == 0, 1.0, p))
 
 
 def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
@@ -173,15 +139,6 @@ def _share_below(values: Floats, others: Floats) -> Floats:
     ascending = np.sort(others)
     below = np.searchsorted(ascending, values, side="left") + np.searchsorted(ascending, values, side="right")
     return below / (2 * len(others)) if len(others) else np.full(len(values), np.nan)
-
-
-def delong_variance(per_member: Floats, per_nonmember: Floats) -> float:
-    """Return the variance of an AUC, or of a difference of two AUCs from the differences of their placements.
-
-    DeLong, DeLong and Clarke-Pearson, Biometrics 1988. Takes texts as independent, whatever documents they
-    share.
-    """
-    return sum(float(part.var(ddof=1)) / len(part) for part in (per_member, per_nonmember) if len(part) > 1)
 
 
 def chance(metric: str, nonmembers: Floats) -> Floats:
@@ -221,37 +178,3 @@ def empirical_p(scores: ArrayLike, nonmembers: ArrayLike) -> Floats:
     ascending = np.sort(known[~np.isnan(known)])
     as_high = len(ascending) - np.searchsorted(ascending, scores, side="left")
     return np.where(np.isnan(scores), np.nan, (1 + as_high) / (1 + len(ascending)))
-
-
-class AtTop(NamedTuple):
-    """`hits` texts of a class are among the first `top`; by chance `expected` would be, with the exact one-sided `p`.
-
-    Chance draws the class again from the same groups, as many texts of each as there are.
-    """
-
-    top: int
-    hits: int
-    expected: float
-    p: float
-
-
-def at_top(ranks: Sequence[int], chosen: Sequence[bool], groups: Sequence[str], top: int) -> AtTop:
-    """Count the chosen texts of rank 1 to `top`, where ranks are 1 to n, without ties.
-
-    In a group of N texts, K of them at the top, the number of its n chosen texts that are at the top is hypergeometric
-    if which ones are chosen has nothing to do with the rank. The groups' numbers are independent, so that the
-    distribution of their sum is a convolution.
-    """
-    from scipy.stats import hypergeom
-
-    high, taken = np.asarray(ranks) <= top, np.asarray(chosen, dtype=bool)
-    distribution, expected = np.ones(1), 0.0
-    group_of = np.asarray(groups)
-    for group in np.unique(group_of[taken]):
-        inside = group_of == group
-        size, of_top, of_class = int(inside.sum()), int((inside & high).sum()), int((inside & taken).sum())
-        counts = hypergeom(size, of_top, of_class)
-        distribution = np.convolve(distribution, counts.pmf(np.arange(of_class + 1)))
-        expected += of_class * of_top / size
-    hits = int((high & taken).sum())
-    return AtTop(top, hits, expected, min(1.0, float(distribution[hits:].sum())))

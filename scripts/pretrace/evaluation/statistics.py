@@ -26,7 +26,7 @@ ANSWERED = ["reference", *PLACE, "method", "document", "label"]
 INTERVAL = ["value", "low", "high"]
 """An estimate and its 95 % interval, missing where none is drawn."""
 
-_WHOLE = {"draw", "length", "label", "order", "shots", "texts", "documents", "n", "answers"}
+_WHOLE = {"draw", "length", "label", "order", "shots", "n", "answers"}
 _NUMBERS = {*INTERVAL, "x", "y", "weight", "fpr", "tpr"}
 
 Rows = Iterable[Mapping[str, Any]]
@@ -176,16 +176,6 @@ def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
 
 
 @statistic(
-    "power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "texts", "label", "n", *INTERVAL]
-)
-def power(inputs: StatisticInputs) -> Rows:
-    """Compute the share of documents that an audit finds, by texts of a document: see `audit.power`."""
-    from pretrace.evaluation.audit import power
-
-    return [row for chosen in inputs.conditions for row in power(inputs.scored, chosen)]
-
-
-@statistic(
     "corpus",
     reads=("scores", "prefixes"),
     columns=[*CONDITIONS, "quantity", "method", "label", "n", *INTERVAL],
@@ -212,17 +202,6 @@ def corpus_size(inputs: StatisticInputs) -> Rows:
     from pretrace.evaluation.corpus_units import of_slices
 
     return of_slices(inputs.scored, inputs.conditions, corpus_sizes, every=False)
-
-
-@statistic(
-    "corpus_power", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "documents", "n", *INTERVAL]
-)
-def corpus_power(inputs: StatisticInputs) -> Rows:
-    """Compute the power of the corpus test by number of documents: see `corpus_test.corpus_power`."""
-    from pretrace.evaluation.corpus_test import corpus_power
-    from pretrace.evaluation.corpus_units import of_slices
-
-    return of_slices(inputs.scored, inputs.conditions, corpus_power, every=False)
 
 
 @statistic(

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from pretrace.benchmarks.languages import unit_of
+
 MOST_WORDS = 2**20
 """At most this many words and pairs of words get a weight. More than 100,000 texts have more; the rarest are
 dropped."""
@@ -20,20 +22,27 @@ _TEXTS_AT_ONCE = 10_000
 def word_counts(texts: Sequence[str], language: str) -> Any:
     """Count each word and pair of words in each text: a sparse matrix [texts, distinct words and pairs].
 
-    Word 1-2-grams, lower-cased; Chinese words by jieba. Columns are hashes in ascending order, so no word is stored: a
-    vocabulary of 10^6 texts of 30 words would take 8 GB, these counts take 8 bytes a word.
+    Word 1-2-grams, lower-cased; Chinese words by jieba; characters of other languages without spaces. Columns are
+    hashes in ascending order, so no word is stored: a vocabulary of 10^6 texts of 30 words would take 8 GB, these
+    counts take 8 bytes a word.
     """
     from scipy.sparse import csr_matrix, vstack
     from sklearn.feature_extraction.text import HashingVectorizer
 
-    of_chinese = {"tokenizer": _chinese_words, "token_pattern": None} if _is_chinese(language) else {}
+    cutting: dict[str, Any] = {}
+    if unit_of(language) == "characters":
+        cutting = (
+            {"tokenizer": _chinese_words, "token_pattern": None}
+            if _is_chinese(language)
+            else {"analyzer": "char"}
+        )
     hashing = HashingVectorizer(
         ngram_range=(1, 2),
         n_features=_HASHES,
         alternate_sign=False,
         norm=None,
         dtype=np.float32,
-        **of_chinese,
+        **cutting,
     )
     parts = [
         hashing.transform(texts[start : start + _TEXTS_AT_ONCE])

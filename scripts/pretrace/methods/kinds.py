@@ -51,8 +51,8 @@ def aligned(text: TokenStatistics, row: Row | None) -> Floats:
 
 
 @input_kind(
-    "neighbours", "log-probabilities of the text's neighbours", noun="view of neighbours", example="word_swaps-25",
-    key="neighbours",
+    "neighbours", "log-probabilities of the text's neighbours", noun="view of neighbours",
+    example="neighbours_by_MODEL-25", key="neighbours",
 )  # fmt: skip
 def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
     """Add the log-probabilities of a text's neighbours in a view."""

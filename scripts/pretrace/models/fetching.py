@@ -33,7 +33,7 @@ def fetch_model(
     try:
         fetched = snapshot(hub, "model", revision, patterns)
         if not any(name.endswith(".safetensors") for name in fetched.files):
-            with pinned({}):  # these are commits already
+            with pinned(None):  # these are commits already
                 fetched = snapshot(hub, "model", conversion(hub, revision, fetched.commit), patterns)
     except InputError as error:
         raise InputError(f"{error} Access: {access}." if access else str(error)) from error
@@ -54,7 +54,7 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     whole = listing(hub, "model", revision, fetchable=True)
     files = whole.matching(_patterns(remote_code))
     if not any(name.endswith(".safetensors") for name in files.files):
-        with pinned({}):
+        with pinned(None):
             files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(
                 _patterns(remote_code)
             )
@@ -96,7 +96,7 @@ def conversion(hub: str, revision: str, commit: str) -> str:
         for proposal in proposals
         if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open")
     ]
-    with pinned({}):
+    with pinned(None):
         original = listing(hub, "model", commit).matching(_CONVERTED).files
         converted = {reference: listing(hub, "model", reference) for reference in of_bot}
     refused = f"no conversion by {_CONVERTER}"

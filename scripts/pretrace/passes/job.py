@@ -1,27 +1,30 @@
 """The passes of one model over one benchmark: stored chunks are kept, missing ones run, the manifest is last."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import pandas as pd
 
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.chunks import (
-    CHUNK_TOKENS,
-    ENGINE_VERSION,
-    Chunk,
-    chunk_requests,
-    chunks_of,
-    content_digest,
-)
 from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
-from pretrace.passes.requests import Evaluated, Pass, Request, Texts, longest_text, passes_of
-from pretrace.passes.store import Store, renamed, table_of
+from pretrace.passes.requests import (
+    CHUNK_TOKENS,
+    ENGINE_VERSION,
+    Evaluated,
+    Pass,
+    Request,
+    Texts,
+    chunk_key,
+    chunks_of,
+    longest_text,
+    passes_of,
+)
+from pretrace.passes.store import Store, table_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
@@ -86,28 +89,18 @@ def run(
     texts = Texts(target.tokenizer)
     settings = {"batch_tokens": batch_tokens, "threads": threads}
     passes = passes_of(requests, benchmark, views or {}, evaluated)
-    planned = [
-        task
-        for task in _planned(passes, texts, target, shots, chunk_tokens, settings)
-        # if every text fits into the context, there is nothing past it
-        if task.chunks or task.read.key.reading.windows != PAST_CONTEXT
-    ]
-    own = _of_share(planned, share)
+    planned = _planned(passes, texts, target, shots, chunk_tokens, settings)
+    # a prompt prefix follows the longer ones that begin with it: they are encoded once
+    ordered = sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
+    own = _of_share([chunk for task in ordered for chunk in task.chunks], share or Share(1, 1))
     records = {key: record for key in own if (record := files.record(key))}
     name = f"{names['model']}/{names['benchmark']}"
     of_share = f" (share {share.number} of {share.total})" if share else ""
-    log.info(
-        "%s%s: %d passes in %d chunks, %d of them stored",
-        name,
-        of_share,
-        len(planned),
-        len(own),
-        len(records),
-    )
-    records |= _renamed(planned, own.keys() - records.keys(), target, texts, files, name)
+    stored = f"{len(planned)} passes in {len(own)} chunks, {len(records)} of them stored"
+    log.info("%s%s: %s", name, of_share, stored)
     if missing := {key: chunk for key, chunk in own.items() if key not in records}:
         with _reader(target, name, batch_tokens, threads) as engine:
-            records |= _compute(planned, missing, engine, target, texts, files, name)
+            records |= _compute(ordered, missing, engine, gpu_name(target.device), files, name)
     rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
     facts = {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {
@@ -118,12 +111,22 @@ def run(
 
 
 @dataclass(frozen=True, slots=True)
+class _Chunk:
+    """The key of a chunk, and how many requests and tokens it has, with one token more for each request."""
+
+    key: str
+    requests: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
 class _Task:
-    """A pass with its prompt prefix and its chunks."""
+    """A pass with its prompt prefix and its chunks; `requests` yields those of each chunk."""
 
     read: Pass
     prompt_prefix: PromptPrefix
-    chunks: list[Chunk]
+    chunks: list[_Chunk]
+    requests: Callable[[], Iterator[list[Request]]]
 
 
 def _planned(
@@ -134,10 +137,13 @@ def _planned(
     chunk_tokens: int,
     settings: dict[str, int],
 ) -> list[_Task]:
-    """Return tasks in the order of the passes; passes over the same texts are planned together, tokenised once."""
-    planned: dict[int, _Task] = {}
-    for index in sorted(range(len(passes)), key=lambda index: str(passes[index].sent_texts)):
-        read, reading = passes[index], passes[index].key.reading
+    """Return tasks in the order of the passes, without those that have nothing past the context.
+
+    Passes over the same texts are planned together, tokenised once.
+    """
+    tasks: dict[PassKey, _Task] = {}
+    for read in sorted(passes, key=lambda read: str(read.sent_texts)):
+        reading = read.key.reading
         prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, reading.start_token))
         if reading.shots:
             prompt_prefix = prompt_prefix_of(
@@ -145,29 +151,31 @@ def _planned(
                 texts=shots(read.key), context=target.context,
                 longest=longest_text(read, texts),
             )  # fmt: skip
-        chunks = chunks_of(read, texts, prompt_prefix, target=target, tokens=chunk_tokens, **settings)
-        planned[index] = _Task(read, prompt_prefix, chunks)
-    return [planned[index] for index in range(len(passes))]
+        requests = partial(chunks_of, read, texts, prompt_prefix, target.context, chunk_tokens)
+        chunks = [
+            _Chunk(
+                chunk_key(chunk, read, prompt_prefix, target=target, **settings),
+                len(chunk),
+                sum(1 + len(request.tokens) for request in chunk),
+            )
+            for chunk in requests()
+        ]
+        if chunks or reading.windows != PAST_CONTEXT:
+            tasks[read.key] = _Task(read, prompt_prefix, chunks, requests)
+    return [tasks[read.key] for read in passes if read.key in tasks]
 
 
-def _by_prefix(planned: Iterable[_Task]) -> list[_Task]:
-    """Sort tasks so that a prompt prefix follows the longer ones that begin with it: they are encoded once."""
-    return sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
-
-
-def _of_share(planned: list[_Task], share: Share | None) -> dict[str, Chunk]:
+def _of_share(chunks: list[_Chunk], share: Share) -> dict[str, _Chunk]:
     """Return a share's chunks by key: neighbours in the order of computing, about as many tokens as the others'."""
-    every = {chunk.key: chunk for task in _by_prefix(planned) for chunk in task.chunks}
-    if share is None:
-        return every
-    sizes = [chunk.tokens for chunk in every.values()]
-    # a chunk belongs to the share that its middle lies in
-    shares = [
-        int((end - size / 2) * share.total / sum(sizes)) + 1
-        for end, size in zip(accumulate(sizes), sizes, strict=True)
-    ]
-    pairs = zip(every.items(), shares, strict=True)
-    return {key: chunk for (key, chunk), number in pairs if number == share.number}
+    every = {chunk.key: chunk for chunk in chunks}
+    total = sum(chunk.tokens for chunk in every.values())
+    own, before = {}, 0
+    for key, chunk in every.items():
+        # a chunk belongs to the share that its middle lies in
+        if int((before + chunk.tokens / 2) * share.total / total) == share.number - 1:
+            own[key] = chunk
+        before += chunk.tokens
+    return own
 
 
 def _row(task: _Task, records: list[dict[str, Any]]) -> dict[str, Any]:
@@ -196,64 +204,33 @@ def _reader(
         yield Engine(cast("Target", target).load(), name, batch_tokens)
 
 
-def _renamed(
-    planned: list[_Task],
-    missing: Collection[str],
-    target: "Target | ApiTarget",
-    texts: Texts,
-    store: Store,
-    name: str,
-) -> dict[str, dict[str, Any]]:
-    """Store missing chunks whose texts the store holds under other ids; returns their records by key."""
-    records: dict[str, dict[str, Any]] = {}
-    for task in planned:
-        for chunk in task.chunks:
-            if chunk.key not in missing or chunk.key in records or not (found := store.alike(chunk.content)):
-                continue
-            table, record = found
-            requests = chunk_requests(chunk, task.read, texts, task.prompt_prefix, target.context)
-            ids = [request.text_id for request in requests]
-            rows = renamed(table, ids, [content_digest(request) for request in requests])
-            records[chunk.key] = record | {"sha256": store.write(chunk.key, rows)}
-            store.finish(chunk.key, records[chunk.key])
-    if records:
-        log.info("%s: the texts of %d chunks are stored under other ids", name, len(records))
-    return records
-
-
 def _compute(
-    planned: list[_Task],
-    missing: Mapping[str, Chunk],
+    ordered: list[_Task],
+    missing: Mapping[str, _Chunk],
     engine: "Engine | EchoScorer",
-    target: "Target | ApiTarget",
-    texts: Texts,
+    gpu: str | None,
     store: Store,
     name: str,
 ) -> dict[str, dict[str, Any]]:
     """Compute and store the missing chunks; returns their records by key."""
-    gpu = gpu_name(target.device)
     records: dict[str, dict[str, Any]] = {}
     with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
-        for task in _by_prefix(planned):
-            wanted = [chunk for chunk in task.chunks if chunk.key in missing and chunk.key not in records]
-            for chunk in wanted:
-                # a job of another benchmark with the same texts may have stored it meanwhile
-                if stored := store.record(chunk.key):
-                    progress.update(chunk.requests)
-                    records[chunk.key] = stored
+        for task in ordered:
+            wanted = [chunk.key for chunk in task.chunks if chunk.key in missing and chunk.key not in records]
+            if not wanted:
+                continue
+            for chunk, requests in zip(task.chunks, task.requests(), strict=True):
+                if chunk.key not in wanted:
                     continue
-                requests = chunk_requests(chunk, task.read, texts, task.prompt_prefix, target.context)
-                table, cost = _computed(requests, task, engine, progress)
-                way = engine.prefix_way(task.prompt_prefix)
-                record = cost | {"sha256": store.write(chunk.key, table), "gpu": gpu, "prefix_way": way}
-                store.finish(chunk.key, record)
+                # a job of another benchmark with the same texts may have stored it meanwhile
+                record = store.record(chunk.key)
+                if record:
+                    progress.update(chunk.requests)
+                else:
+                    table, cost = _computed(requests, task, engine, progress)
+                    record = store.write(chunk.key, table, cost | {"gpu": gpu})
                 records[chunk.key] = record
-            if wanted:
-                log.info(
-                    "%s: %s",
-                    task.read.key.name,
-                    summary(cost_of([records[chunk.key] for chunk in wanted])),
-                )
+            log.info("%s: %s", task.read.key.name, summary(cost_of([records[key] for key in wanted])))
     return records
 
 
@@ -267,12 +244,12 @@ def _computed(
         cost.ran += tokens
         progress.update(done, note=cost.note())
 
-    contents = [content_digest(request) for request in requests]
-    values = engine.statistics(requests, task.prompt_prefix, statistics=task.read.statistics, progress=report)
-    requests = engine.tokenised(requests, values, task.prompt_prefix)
+    prefix = task.prompt_prefix
+    values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
+    requests = engine.tokenised(requests, values, prefix)
     cost.texts = len(requests)
-    cost.skipped = sum(request.skipped(task.prompt_prefix) is not None for request in requests)
+    cost.skipped = sum(request.skipped(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
-    table = table_of(requests, task.prompt_prefix, values, contents)
-    return table, {"batch_tokens": engine.batch_tokens, **cost.record()}
+    used = {"batch_tokens": engine.batch_tokens, "prefix_way": engine.prefix_way(prefix)}
+    return table_of(requests, prefix, values), cost.record() | used

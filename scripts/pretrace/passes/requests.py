@@ -1,10 +1,11 @@
-"""Pass requests -> passes over slices -> exact requests, token by token."""
+"""Pass requests -> passes over slices -> chunks of exact requests, token by token, and the chunks' keys."""
 
+import hashlib
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, islice
-from typing import Any
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,6 +16,11 @@ from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
 from pretrace.views.stored import StoredView, rendered_texts
 
+if TYPE_CHECKING:
+    from pretrace.models.api.target import ApiTarget
+    from pretrace.models.target import Target
+
+ENGINE_VERSION = 6  # raise when the same request would give other numbers: all is then computed again
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""
@@ -26,6 +32,10 @@ STATISTICS = {
 }
 """The kinds of statistics, the smallest first -> the numbers that a pass stores for each token; `likeliest` is what a
 server can give that returns the 40 likeliest tokens."""
+
+CHUNK_TOKENS = 1 << 18
+"""Tokens of a chunk: a killed job loses at most one, which takes seconds on a GPU and minutes on a CPU. Eight full
+batches of a GPU, so that the last and smaller one costs little."""
 
 Tokenized = tuple[str, int, np.ndarray]  # text id, variant, int32 token ids
 _TEXTS_KEPT = 50_000  # tokenised texts that are kept for the next pass over them
@@ -68,12 +78,6 @@ class Request:
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
         """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix."""
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
-
-    @property
-    def content(self) -> bytes:
-        """Return what the request is but for the id of its text."""
-        about = (self.variant, self.n_tokens, len(self.tokens))
-        return json.dumps(about).encode() + self.tokens.astype("<i4").tobytes()
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
         """Return why there is nothing to score, or None."""
@@ -138,15 +142,16 @@ class Texts:
         self._tokenizer = tokenizer
         self._kept: tuple[Any, list[Tokenized]] = (None, [])
 
-    def of(self, read: Pass, ids: Set[str] | None = None) -> Iterator[Tokenized]:
-        """Yield the texts of the pass in its order, those of these `ids` alone if they are given."""
+    def of(self, read: Pass) -> Iterator[Tokenized]:
+        """Yield the texts of the pass in its order."""
         key = read.sent_texts, read.text_ids
         if self._kept[0] == key:
-            return (text for text in self._kept[1] if ids is None or text[0] in ids)
-        if ids is not None and len(ids) < len(read.text_ids):
-            return self._encoded(_rendered(read, ids))
+            return iter(self._kept[1])
         self._kept = (None, [])
-        encoded = self._encoded(_rendered(read))
+        view, altered, _ = read.sent_texts
+        encoded = self._encoded(
+            rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
+        )
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
@@ -166,21 +171,67 @@ class Texts:
                 yield text_id, variant, np.asarray(ids, dtype=np.int32)
 
 
-def _rendered(read: Pass, ids: Set[str] | None = None) -> Iterator[tuple[str, int, str]]:
-    view, altered, _ = read.sent_texts
-    chosen = [ids is None or id in ids for id in read.text_ids]
-    text_ids, texts = (list(compress(values, chosen)) for values in (read.text_ids, read.texts))
-    return rendered_texts(text_ids, texts, view=view, altered=altered, stored=read.views)
+def chunks_of(
+    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, context: int | None, tokens: int = CHUNK_TOKENS
+) -> Iterator[list[Request]]:
+    """Yield the pass's exact requests, by text id and variant, in chunks of at most `tokens` tokens.
 
-
-def requests_of(
-    read: Pass, texts: Iterable[Tokenized], prompt_prefix: PromptPrefix, context: int | None
-) -> Iterator[Request]:
-    """Yield the pass's exact requests of these texts, in their order.
+    Each request counts as one token more. A chunk is as long as it can be; a longer request is a chunk alone. So a
+    text that is added at the end changes the last chunk, and any other change those behind it, too.
 
     Raises:
         InputError: the windows of a text are longer than the context.
     """
+    chunk: list[Request] = []
+    size = 0
+    for request in _requests(read, texts.of(read), prompt_prefix, context):
+        cost = 1 + len(request.tokens)
+        if chunk and size + cost > tokens:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(request)
+        size += cost
+        del request  # of a million texts only those of two chunks are alive: this one, and the caller's last
+    if chunk:
+        yield chunk
+
+
+def chunk_key(
+    chunk: Iterable[Request],
+    read: Pass,
+    prompt_prefix: PromptPrefix,
+    *,
+    target: "Target | ApiTarget",
+    batch_tokens: int,
+    threads: int,
+) -> str:
+    """Return the name of a chunk's file: hex SHA-256 of its requests, and of all that their numbers depend on.
+
+    The ids of the texts count, because the file has them. The token budget and the threads count below float32
+    only, where a number depends on its batch and on the order of a sum.
+    """
+    how = {
+        "engine": ENGINE_VERSION,
+        "checkpoint": target.digest,
+        "dtype": target.dtype,
+        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
+        "statistics": read.statistics,
+        "start": prompt_prefix.start,
+        "shots": prompt_prefix.shots,
+        "inner": prompt_prefix.inner,
+    }
+    if cut := read.key.reading.windows:
+        how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
+    hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
+    for request in chunk:
+        about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
+        hasher.update(json.dumps(about).encode() + request.tokens.astype("<i4").tobytes())
+    return hasher.hexdigest()
+
+
+def _requests(
+    read: Pass, texts: Iterable[Tokenized], prompt_prefix: PromptPrefix, context: int | None
+) -> Iterator[Request]:
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
     cut = read.key.reading.windows
     if cut == PAST_CONTEXT:

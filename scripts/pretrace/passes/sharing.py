@@ -131,7 +131,7 @@ PrefixSharing = type[SharedCache] | type[SteppedState]
 
 
 def way_name(sharing: PrefixSharing | None) -> str:
-    """Return how texts are read after a prefix, as manifests and cost tables have it."""
+    """Return how texts are read after a prefix, as manifests have it."""
     return "put before every text" if sharing is None else sharing.way
 
 

@@ -6,6 +6,7 @@ share a store, and what a failed or killed job had finished is found by the next
 
 import contextlib
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,10 @@ import pyarrow.parquet as pq
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import STATISTICS, Request
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import atomic_path, read_json, read_table, sha256_file, write_json
+from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
 _ABANDONED_AFTER = 24 * 3600  # seconds
-_ROW_GROUP = 64  # rows that a reader has of each chunk at a time, twice
 
 SCHEMA = pa.schema(
     [
@@ -32,15 +32,12 @@ SCHEMA = pa.schema(
         ("truncated", pa.bool_()),
         ("shots_used", pa.int32()),
         ("skipped", pa.string()),
-        ("content", pa.binary()),
     ]
 )
 
 
-def table_of(
-    chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray], contents: list[bytes]
-) -> pa.Table:
-    """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them, `contents` of the requests."""
+def table_of(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
+    """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them."""
     scored = [request.scored(prompt_prefix) for request in chunk]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
@@ -57,7 +54,6 @@ def table_of(
         "truncated": [request.truncated for request in chunk],
         "shots_used": [prompt_prefix.shots_used] * len(chunk),
         "skipped": [request.skipped(prompt_prefix) for request in chunk],
-        "content": contents,
     }
     # the kinds of statistics differ in their number
     [names] = [names for names in STATISTICS.values() if len(names) == len(values[0])]
@@ -65,22 +61,6 @@ def table_of(
         parts = [value[names.index(name)] for value in values] if name in names else None
         columns[name] = [None] * len(chunk) if parts is None else lists(parts, name)
     return pa.Table.from_pydict(columns, schema=SCHEMA)
-
-
-def renamed(table: pa.Table, ids: list[str], contents: list[bytes]) -> pa.Table:
-    """Return the rows of a stored chunk for other texts of the same `contents`, in their order, under their `ids`."""
-    stored = table["content"].to_pylist()
-    rows = np.empty(len(table), dtype=np.int64)
-    rows[_sorted(contents)] = _sorted(stored)
-    chosen = table.take(pa.array(rows))
-    if chosen["content"].to_pylist() != contents:
-        raise ValueError("the stored chunk has other requests than its name says")
-    # cast, because Parquet gives the items of a list another name
-    return chosen.set_column(0, SCHEMA.field(0), pa.array(ids, pa.string())).cast(SCHEMA)
-
-
-def _sorted(contents: list[bytes]) -> list[int]:
-    return sorted(range(len(contents)), key=contents.__getitem__)
 
 
 class Store:
@@ -117,21 +97,13 @@ class Store:
         file.unlink(missing_ok=True)
         return None
 
-    def alike(self, content: str) -> tuple[pa.Table, dict[str, Any]] | None:
-        """Return the rows and the record of a stored chunk of this content, under whatever ids; None without one."""
-        for file in sorted(self.path.glob(f"{content}-*.json")):
-            if record := self.record(file.stem):
-                return read_table(self.file(file.stem)), record
-        return None
-
-    def write(self, key: str, table: pa.Table) -> str:
-        """Write a chunk's rows; returns the file's SHA-256. See `finish`."""
+    def write(self, key: str, table: pa.Table, cost: Mapping[str, Any]) -> dict[str, Any]:
+        """Write a chunk's rows, then its record, which says that they are whole; returns the record."""
         with atomic_path(self.file(key)) as part:
-            pq.write_table(table, part, compression="zstd", row_group_size=_ROW_GROUP)
-            return sha256_file(part)
-
-    def finish(self, key: str, record: dict[str, Any]) -> None:
+            pq.write_table(table, part, compression="zstd")
+            record = {**cost, "sha256": sha256_file(part)}
         write_json(self._record_file(key), record)
+        return record
 
     def _record_file(self, key: str) -> Path:
         return self.path / f"{key}.json"

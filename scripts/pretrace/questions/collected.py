@@ -1,98 +1,131 @@
-"""Answers collected elsewhere: Parquet, CSV or JSONL, one row an answer. Reading needs no pandas.
+"""Answers collected elsewhere: a file with a row an answer, or the files that DE-COP's authors released.
 
-Columns: `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`,
-and `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`,
-`correct` (of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
+A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`, and
+`answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`, `correct`
+(of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
+
+The released answers have a row a question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the true
+letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a model
+without probabilities. The released scores have a row a book: `book` (the title alone) and `MODEL:METHOD`.
+
+Reading needs no pandas, because files are checked while a study is planned.
 """
 
+import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Number, Row, checked_row, rows
 from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.logs import log
 
-_KEY = ("task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation")
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+_QUESTION = ("document", "label", "passage", "permutation", "true_answer")
+"""Our names of the columns of a `Question`."""
+_KEY = ["task", "setting", "paraphraser", "subset", "length", "document", "passage", "permutation"]
+ROUNDING = 0.02
+"""How much above 1 the probabilities of a question may sum to: what rounding to two digits can add."""
+SCORES = {
+    "perplexity": ("loss", "form=perplexity"),
+    "zlib": ("zlib", ""),  # of the logarithm of the perplexity, not of the perplexity as the paper says
+    "lowercase": ("lowercase", ""),  # likewise
+    "min_k": ("min_k", "k=0.2"),  # k is not stated
+}
+"""The method in the released scores -> ours, and its setting. Theirs are lower for members, ours higher."""
 
 
-def check_answers(path: Path, *, metrics: bool) -> None:
-    """Read the whole file; raise `InputError` (file, row, column, remedy) at its first mistake.
+def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> None:
+    """Read the answers; raise `InputError` (file, row, column, remedy) at the first mistake.
 
-    With `metrics`, it needs documents of both labels.
+    With `model`, the file is the released one. With `metrics`, it needs documents of both labels.
     """
-    usable = False
-    label_of: dict[str, int | None] = {}
-    for answer in collected(path):
-        usable |= answer["answer"] is not None
-        label_of[answer["document"]] = answer["label"]
-    documents = Counter(label_of.values())
+    answers = _answers(path, model)
+    documents = Counter(answers.group_by(["document", "label"]).aggregate([])["label"].to_pylist())
     if metrics and not (documents[0] and documents[1]):
         raise InputError(
             f"{path}: metrics need documents of both labels, but it has {documents[1]} with label 1 and "
             f"{documents[0]} with label 0. Add those that are missing."
         )
-    if not usable:
+    if answers["answer"].null_count == len(answers):
         raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
 
 
-def collected(path: Path) -> Iterator[Row]:
-    """Yield the rows of the file as rows of the answers table (`table.SCHEMA`), each checked."""
-    seen: dict[tuple[Any, ...], str] = {}
-    label_of: dict[str, tuple[int | None, str]] = {}
-    for where, row in rows(path):
-        answer = _answer(where, row)
-        key = tuple(answer[name] for name in _KEY)
-        if key in seen:
-            raise InputError(
-                f"{where}: this question was answered before, at {seen[key]} (document '{answer['document']}', "
-                f"passage {answer['passage']}, permutation {answer['permutation']}); give one answer each."
-            )
-        seen[key] = where
-        label, first = label_of.setdefault(answer["document"], (answer["label"], where))
-        if label != answer["label"]:
-            now, before = ("null" if value is None else value for value in (answer["label"], label))
-            raise InputError(
-                f"{where}: label of document '{answer['document']}' is {now}, and was {before} at {first}; a document "
-                "has one label."
-            )
-        yield answer
-    if not seen:
-        raise InputError(f"{path} holds no rows; it needs at least one answer.")
+def table_of(path: Path, model: str | None = None) -> "pa.Table":
+    """Read the answers as an Arrow table of `table.SCHEMA`, sorted by its keys; the log says what it holds.
+
+    With `model`, they are that model's of the released file, in its order.
+    """
+    answers = _answers(path, model)
+    tasks = Counter(answers["task"].to_pylist())
+    log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
+    unusable = Counter(answers["reason"].drop_null().to_pylist())
+    tell = log.warning if model is None else log.info  # nobody can mend what was released
+    for reason, count in sorted(unusable.items()):
+        tell("%s: %d answers are unusable: %s", path, count, reason)
+    passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
+    if incomplete := sum(
+        QUESTION_METHODS[passage["task"]].options and passage["count_all"] < len(ORDERS)
+        for passage in passages
+    ):
+        log.warning(
+            "%s: %d passages lack some of the %d orders of their options", path, incomplete, len(ORDERS)
+        )
+    keys = [(key, "ascending", "at_start") for key in _KEY]
+    return answers if model else answers.sort_by(keys)
 
 
-def table_of(path: Path) -> Any:
-    """Read the file as an Arrow table of `table.SCHEMA`, sorted by its keys; the log says what it holds."""
+def _answers(path: Path, model: str | None) -> "pa.Table":
     import pyarrow as pa
 
     from pretrace.questions.table import SCHEMA
 
-    answers = sorted(collected(path), key=_place)
-    tasks = Counter(answer["task"] for answer in answers)
-    log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
-    unusable = Counter(answer["reason"] for answer in answers if answer["answer"] is None)
-    for reason, count in sorted(unusable.items()):
-        log.warning("%s: %d answers are unusable: %s", path, count, reason)
-    orders = Counter(
-        tuple(answer[name] for name in _KEY[:-1])
-        for answer in answers
-        if QUESTION_METHODS[answer["task"]].options
-    )
-    if incomplete := sum(count < len(ORDERS) for count in orders.values()):
-        log.warning(
-            "%s: %d passages lack some of the %d orders of their options", path, incomplete, len(ORDERS)
+    if model is not None:
+        return _released(path, model)
+    read = list(_collected(path))
+    if not read:
+        raise InputError(f"{path} holds no rows; it needs at least one answer.")
+    answers = pa.Table.from_pylist([row for _, row in read], SCHEMA)
+    _check_questions(answers, lambda row: read[row][0])
+    return answers
+
+
+def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None:
+    """Check that a document has one label and a question one answer; `place` tells where a row comes from."""
+    numbered = questions.append_column("row", [range(len(questions))])
+    labels = numbered.group_by(["document", "label"]).aggregate([("row", "min")]).sort_by("row_min")
+    first: dict[str, Row] = {}
+    for group in labels.to_pylist():
+        before = first.setdefault(group["document"], group)
+        if group is not before:
+            now, then = ("null" if value is None else value for value in (group["label"], before["label"]))
+            raise InputError(
+                f"{place(group['row_min'])}: label of document '{group['document']}' is {now}, and was {then} at "
+                f"{place(before['row_min'])}; a document has one label."
+            )
+    keys = [key for key in _KEY if key in questions.column_names]
+    answered = numbered.group_by(keys).aggregate([("row", "min"), ("row", "max")])
+    if len(answered) < len(questions):
+        twice = (row for row in answered.to_pylist() if row["row_min"] < row["row_max"])
+        question = min(twice, key=lambda row: row["row_min"])
+        raise InputError(
+            f"{place(question['row_max'])}: this question was answered before, at {place(question['row_min'])} "
+            f"(document '{question['document']}', passage {question['passage']}, permutation "
+            f"{question['permutation']}); give one answer each."
         )
-    return pa.Table.from_pylist(answers, schema=SCHEMA)
 
 
-def _place(answer: Row) -> tuple[Any, ...]:
-    return tuple((answer[name] is not None, answer[name] or 0) if name in ("length", "permutation") else answer[name]
-                 for name in _KEY)  # fmt: skip
+Passage = Annotated[int, Number, Field(ge=0, le=10**9)]
+Order = Annotated[int, Number, Field(ge=0, lt=len(ORDERS))]
+Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
 
 
 class Collected(Columns):
@@ -110,19 +143,16 @@ class Collected(Columns):
     """a name, in quotes, or null"""
     length: Length = None
     """a whole number, 1 or more, or null"""
-    passage: Annotated[int, Number, Field(ge=0)]
-    """a whole number, 0 or more"""
+    passage: Passage
+    """a whole number, 0 to 1,000,000,000"""
     paraphraser: Name = None
     """a name, in quotes, or null"""
-
-
-Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
 
 
 class Choice(Collected):
     """An answer to a multiple-choice question: its order, its right letter, probabilities and the letter chosen."""
 
-    permutation: Annotated[int, Number, Field(ge=0, lt=len(ORDERS))]
+    permutation: Order
     """a whole number, 0 to 23"""
     true_answer: Literal["A", "B", "C", "D"]
     """A, B, C or D"""
@@ -151,30 +181,206 @@ class Written(Collected):
     """text, or null"""
 
 
+class Question(Columns):
+    """A question of the released answers."""
+
+    book: Named
+    """the name of a book"""
+    suspect: Label
+    """1 (suspect), 0 (clean) or, where unknown, null"""
+    passage: Passage
+    """a whole number, 0 to 1,000,000,000"""
+    order: Order
+    """a whole number, 0 to 23"""
+    answer: Literal["A", "B", "C", "D"]
+    """A, B, C or D"""
+
+
+class Book(Columns):
+    """A row of the released scores."""
+
+    book: Named
+    """the title of a book"""
+
+
 _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.fromkeys(
     ("length", "permutation", "true_answer", *PROBABILITIES, "answer", "correct", "reason")
 )
 
 
-def _answer(where: str, row: Row) -> Row:
-    task = str(row.get("task") or "de_cop")
-    if task not in QUESTION_METHODS:
-        raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
-    if not QUESTION_METHODS[task].options:
-        given = _NOTHING | checked_row(where, row, Written) | {"task": task}
-        return given | {"reason": given["reason"] or ("no answer" if given["answer"] is None else None)}
-    answer = _NOTHING | checked_row(where, row, Choice) | {"task": task}
-    probabilities = [answer[name] for name in PROBABILITIES]
-    has_probabilities = any(value is not None for value in probabilities)
+def _collected(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield each row with its place as a row of the answers table (`table.SCHEMA`), checked."""
+    for where, row in rows(path):
+        task = str(row.get("task") or "de_cop")
+        if task not in QUESTION_METHODS:
+            raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
+        if QUESTION_METHODS[task].options:
+            yield where, _NOTHING | _choice(where, row) | {"task": task}
+        else:
+            given = _NOTHING | checked_row(where, row, Written) | {"task": task}
+            no_answer = "no answer" if given["answer"] is None else None
+            yield where, given | {"reason": given["reason"] or no_answer}
+
+
+def _choice(where: str, row: Row) -> Row:
+    """Return an answer to a multiple-choice question with the letter that was chosen, or why there is none."""
+    answer = dict.fromkeys(PROBABILITIES) | {"answer": None} | checked_row(where, row, Choice)
+    probabilities: list[Any] = [answer[name] for name in PROBABILITIES]
+    written = answer["answer"]
+    has_probabilities = probabilities != [None] * len(LETTERS)
     if "answer" not in row and not has_probabilities:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
-    if has_probabilities and None in probabilities:
-        column = PROBABILITIES[probabilities.index(None)]
-        raise InputError(f"{where}: {column} is empty; give a probability, 0 to 1, as for the other letters.")
-    written = answer["answer"]
+    if has_probabilities:
+        _check_probabilities(where, {name: answer[name] for name in PROBABILITIES})
     letter = letter_in(written) if written is not None else None
     if written is None and has_probabilities:
         letter = LETTERS[probabilities.index(max(probabilities))]
     missing = "no answer" if written is None else "no letter in the answer"
-    chosen = {"answer": letter, "correct": letter == answer["true_answer"]}
-    return answer | chosen | {"reason": None if letter else missing}
+    reason = None if letter else missing
+    return answer | {"answer": letter, "correct": letter == answer["true_answer"], "reason": reason}
+
+
+def _check_probabilities(where: str, probabilities: Row) -> None:
+    """Raise `InputError` unless each column has a probability and they sum to at most 1, or all are empty."""
+    given: Row = {column: None if value != value else value for column, value in probabilities.items()}
+    if {*given.values()} == {None}:
+        return
+    for column, value in given.items():
+        if value is None:
+            raise InputError(
+                f"{where}: {column} is empty; give a probability, 0 to 1, as for the other letters."
+            )
+        try:
+            is_probability = 0 <= float(value) <= 1
+        except (TypeError, ValueError):
+            is_probability = False
+        if not is_probability:
+            raise InputError(f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1.")
+    if (total := sum(map(float, given.values()))) > 1 + ROUNDING:
+        raise InputError(
+            f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the letters sum to at most 1."
+        )
+
+
+def _released(path: Path, model: str) -> "pa.Table":
+    """Read a model's answers from the released file. Questions without its probabilities were not asked: left out."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from pretrace.questions.table import SCHEMA
+
+    if not path.is_file():
+        raise InputError(f"{path} does not exist; give the Parquet file of released answers.")
+    questions = _questions(path, path.stat().st_mtime_ns)
+    names = [f"{model}:{letter}" for letter in LETTERS]
+    table = _read(path, [*names, model])
+    given: dict[str, Any] = {}
+    if not table.column_names:
+        known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {*Question.model_fields}
+        raise InputError(f"{path}: there are no answers of '{model}': {nearest(model, known)}")
+    if model in table.column_names:
+        letters = table[model].cast("string")
+        answer = pc.if_else(pc.is_in(letters, pa.array(LETTERS)), letters, None)
+    else:
+        if lacking := [name for name in names if name not in table.column_names]:
+            raise InputError(
+                f"{path}: there is no column '{lacking[0]}'; give the probabilities of all four letters."
+            )
+        try:
+            shares = np.column_stack([table[name].cast("float64").to_numpy() for name in names])
+        except pa.ArrowException:
+            shares = np.full((1, 1), np.inf)
+        asked = ~np.isnan(shares).all(axis=1)
+        possible = (shares >= 0) & (shares.sum(axis=1, keepdims=True) <= 1 + ROUNDING)
+        if not possible[asked].all():
+            for row, values in enumerate(table.select(names).to_pylist(), start=1):
+                _check_probabilities(f"{path}, row {row}", values)
+        if not asked.any():
+            raise InputError(f"{path}: all probabilities of '{model}' are empty; give at least one answer.")
+        questions, shares = questions.filter(asked), shares[asked]
+        answer = pa.array(np.array(LETTERS)[shares.argmax(axis=1)])
+        given = dict(zip(PROBABILITIES, shares.T, strict=True))
+    constant = {"task": "de_cop", "setting": "", "subset": "", "paraphraser": "paraphrase"}
+    columns = {
+        **{name: pa.repeat(value, len(questions)) for name, value in constant.items()},
+        **dict(zip(questions.column_names, questions.columns, strict=True)),
+        **given,
+        "answer": answer,
+        "correct": pc.fill_null(pc.equal(answer, questions["true_answer"]), fill_value=False),
+        "reason": pc.if_else(pc.is_valid(answer), None, "no letter"),
+    }
+    empty = pa.nulls(len(questions))
+    return pa.table({name: columns.get(name, empty) for name in SCHEMA.names}).cast(SCHEMA)
+
+
+# the questions of all models: nine models have their answers in one file
+@cache
+def _questions(path: Path, changed: int) -> "pa.Table":
+    """Read the questions of the released file in our names and types; a file of another time is read again."""
+    import numpy as np
+    import pyarrow as pa
+
+    table = _read(path, Question.model_fields)
+    if not len(table):
+        raise InputError(f"{path} holds no rows; it needs at least one answer.")
+    [example] = table.slice(0, 1).to_pylist()
+    columns = {}
+    checked_row(f"{path}, row 1", example, Question)
+    for name, ours in zip(Question.model_fields, _QUESTION, strict=True):
+        # each different value is checked once, where it is first
+        encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        _, rows = np.unique(encoded.indices, return_index=True)
+        values = [
+            checked_row(f"{path}, row {row + 1}", example | {name: value}, Question)[name]
+            for value, row in zip(encoded.dictionary.to_pylist(), rows, strict=True)
+        ]
+        columns[ours] = pa.array(values).take(encoded.indices)
+    _check_questions(pa.table(columns), lambda row: f"{path}, row {row + 1}")
+    return pa.table(columns)
+
+
+def _read(path: Path, columns: Iterable[str]) -> "pa.Table":
+    """Read the columns that a Parquet file has, each in one chunk of plain values."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    with explain_failure(f"{path}: cannot be read as Parquet, the format of the released answers"):
+        table = pq.ParquetFile(path).read(list(columns))
+        types = [
+            (name, kind.value_type if pa.types.is_dictionary(kind) else kind)
+            for name, kind in zip(table.column_names, table.schema.types, strict=True)
+        ]
+        if nested := [name for name, kind in types if pa.types.is_nested(kind)]:
+            raise InputError(f"{path}: column '{nested[0]}' holds lists or structures; give plain values.")
+        return table.cast(pa.schema(types)).combine_chunks()
+
+
+def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]:
+    """Read (title, method, setting, score) of a model; empty if the released scores have none of it.
+
+    Raises `InputError` at the first row that has no title, a title again, or a score that is not a number.
+    """
+    places: dict[str, str] = {}
+    scores = []
+    for where, row in rows(path):
+        title = checked_row(where, row, Book)["book"]
+        if title in places:
+            raise InputError(
+                f"{where}: '{title}' has scores before, at {places[title]}; give each book one row."
+            )
+        places[title] = where
+        for name, method in SCORES.items():
+            value = row.get(f"{model}:{name}")
+            try:
+                score = math.nan if value is None else float(value)
+            except (TypeError, ValueError):
+                score = math.inf
+            if math.isinf(score):
+                raise InputError(f"{where}: {model}:{name} is {value!r:.60}; it must be a number, or empty.")
+            if not math.isnan(score):
+                scores.append((title, *method, -score))
+    if not places:
+        raise InputError(f"{path} holds no rows; it needs a row of scores for each book.")
+    return scores

@@ -105,3 +105,18 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
     empty = {**Column()._asdict(), "draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
     rows = rows.assign(**{name: value for name, value in empty.items() if name not in rows})
     return rows.astype({"draw": "Int64", "shots_used": "Int64"})[COLUMNS]
+
+
+def titled_scores(scores: Sequence[tuple[str, str, str, float]], documents: "pd.Series[str]") -> pd.DataFrame:
+    """Return (title, method, setting, score) as scores of the documents "Title - Author", as a scores table."""
+    rows = pd.DataFrame(scores, columns=["title", "method", "setting", "score"])
+    titles = documents.str.partition(" - ")[0]
+    frames = [
+        pd.DataFrame(
+            {"id": documents, "method": method, "setting": setting}
+            | {"score": titles.map(its.set_index("title")["score"])}
+        )
+        for (method, setting), its in rows.groupby(["method", "setting"], sort=False)
+    ]
+    frame = pd.concat(frames) if frames else rows.rename(columns={"title": "id"})
+    return score_table(frame.dropna(subset="score").assign(view="original"))

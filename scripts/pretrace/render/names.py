@@ -35,7 +35,6 @@ METHOD_LABELS = {
     "blind": "Blind",
     "prefix_similarity": "Prefix similarity",
     "unigram": "Unigram count",
-    "word_frequency": "Word frequency",
     "longest_option": "Longest option",
     "odd_one_out": "Odd one out",
     "combined": "All methods together",

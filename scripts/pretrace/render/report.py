@@ -23,10 +23,10 @@ from pretrace.runtime.files import write_text
 PIXELS_PER_INCH = 120
 MEASURED = frozenset({"metrics", "tests", "tokens"})
 """The inputs of renderers of AUCs and the like, which a page explains at its top."""
-OPENING = ("word_for_word", "familiar_texts", "headline")
+OPENING = ("word_for_word", "headline")
 """The artifacts or renderers of the figures that the page opens with, in this order."""
-MATERIAL = ("benchmark_statistics", "loss_curves", "pass_costs", "document_times")
-"""Renderers of the last section: texts, training and cost."""
+MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
+"""Renderers of the last section: texts, training and times."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +103,9 @@ def named(artifact: Artifact) -> set[str]:
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
-    """Return sections under headings that fold: a paper's each, then others, then texts, training and cost."""
+    """Return sections under headings that fold: a paper's each, then others, then texts, training and times."""
     beside = "Controls and audits" if any(artifact.paper for artifact, _ in shown) else "Results"
-    titles = PAPERS | {"beside": beside, "material": "Texts, training and cost"}
+    titles = PAPERS | {"beside": beside, "material": "Texts, training and times"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
     for artifact, section in shown:
         is_material = artifact.renderer in MATERIAL

@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,6 +175,37 @@ _REMEDY = "If it was generated, delete it and run the same command again; if it 
 def sha256_file(path: str | Path) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+CONTENTS = Path("results/.contents.json")
+"""The SHA-256 of large files, by path, size and times, so that a checkpoint is read once and not at every start."""
+
+LARGE = 1 << 24
+"""Bytes of a file from which on its SHA-256 is kept."""
+
+
+@cache
+def content_of(path: str) -> str:
+    """Return the SHA-256 of what a file holds, or of all files of a folder with their names; "" where none is.
+
+    What is kept of a large file holds while its size, its number on the disk and its times of change are the same;
+    `ctime` is among them, which no copy sets back.
+    """
+    own = Path(path)
+    if own.is_dir():
+        return digest({str(file.relative_to(own)): content_of(str(file)) for file in sorted(own.rglob("*"))
+                       if file.is_file()})  # fmt: skip
+    if not own.is_file():
+        return ""
+    about = own.stat()
+    if about.st_size < LARGE:
+        return sha256_file(own)
+    key = digest([str(own.resolve()), about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns])
+    kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
+    if key not in kept:
+        kept[key] = sha256_file(own)
+        write_json(CONTENTS, kept)
+    return str(kept[key])
 
 
 def digest(value: Any) -> str:

@@ -16,6 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
+import yaml
+
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
@@ -64,14 +66,23 @@ class Listing(NamedTuple):
         return self._replace(files={name: self.files[name] for name in names})
 
 
-Pins = Mapping[Kind, Mapping[str, str]]
+Pins = Mapping[str, Mapping[str, str]]
+"""`models` or `datasets` -> id on the hub -> commit or tag: the content of a file of pins."""
 _PINS: ContextVar[Pins | None] = ContextVar("pins", default=None)
 
 
+def read_pins(path: str | None) -> Pins:
+    """Read a file of pins that was checked while the study was planned; return nothing without a file."""
+    return {} if path is None else yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+
+
 @contextmanager
-def pinned(pins: Pins) -> Iterator[None]:
-    """Read each repository in `pins` (kind -> id -> commit or tag) at that revision, whatever a caller asks for."""
-    token = _PINS.set(pins)
+def pinned(path: str | None) -> Iterator[None]:
+    """Read each repository in a file of pins at its revision there, whatever a caller asks for.
+
+    Jobs read the file when they run. As a parameter it would rerun every job that fetches.
+    """
+    token = _PINS.set(read_pins(path))
     try:
         yield
     finally:
@@ -79,7 +90,7 @@ def pinned(pins: Pins) -> Iterator[None]:
 
 
 def _revision_of(hub: str, kind: Kind, revision: str) -> str:
-    return (_PINS.get() or {}).get(kind, {}).get(hub, revision)
+    return (_PINS.get() or {}).get(f"{kind}s", {}).get(hub, revision)
 
 
 def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Snapshot:

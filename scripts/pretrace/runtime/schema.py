@@ -183,6 +183,8 @@ Count = Annotated[int, Field(ge=1)]
 Slug = Annotated[
     str, Field(pattern="^[A-Za-z0-9_-][A-Za-z0-9._-]*$", max_length=100), AfterValidator(_one_line)
 ]
+Titled = Annotated[str, Field(pattern=r"^[\w-][\w.-]*$", max_length=100), AfterValidator(_one_line)]
+"""A name of letters of any script, digits, `.`, `_` and `-`, that a folder can have."""
 Hub = Annotated[str, Field(pattern=r"^[^/\s]+/[^/\s]+$", max_length=200), AfterValidator(_one_line)]
 """An id on the Hugging Face hub, as EleutherAI/pythia-70m."""
 Url = Annotated[str, Field(pattern="^https?://")]

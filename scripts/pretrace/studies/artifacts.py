@@ -67,9 +67,6 @@ PRODUCT = ("model", "benchmark", "subset", "length")
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
 
-TOGETHER = ("combined",)
-"""What an audit shows beside its methods: all of them together."""
-
 
 def written_artifacts(
     given: list[str] | dict[str, WrittenArtifact | Panels | None], runs: list[Run], where: str
@@ -157,8 +154,6 @@ def resolve_artifact(
     entry = require_artifact(slug, registered, where)
     needs = RENDERERS[entry.renderer].needs
     ran = {(run.model, run.benchmark) for run in runs}
-    if needs == {"passes"}:
-        ran |= {(reference, run.benchmark) for run in runs for reference in run.references}
     options = entry.options.model_copy(update=own.options.given())
     for named in options.artifacts:
         require_artifact(named, registered, f"{where}.{slug}.options.artifacts")
@@ -169,7 +164,7 @@ def resolve_artifact(
                 f"{where}.{slug}.panels.{number}: no run has model '{panel.model}' and benchmark "
                 f"'{panel.benchmark}'; add one under runs, or use one of {sorted(ran)}."
             )
-    read = _runs_by_reader(runs)
+    read = runs_by_pair(runs)
     panels = [
         panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.given()) for panel in panels
     ]
@@ -187,7 +182,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     """
     if artifact.unavailable is not None:
         return
-    readers = _runs_by_reader(runs)
+    readers = runs_by_pair(runs)
     for number, panel in enumerate(artifact.panels):
         own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
         choices: list[tuple[str, Iterable[Any], set[Any] | None]] = [
@@ -327,8 +322,6 @@ def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
 def _check_method(key: str, name: str) -> None:
     """Check a method's id, or `id;parameter=value` of a variant: a parameter off its default, outside the grid."""
     id, _, variant = str(name).partition(";")
-    if key == "methods" and name in TOGETHER:
-        return
     if id not in METHODS:
         raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")
     fixed = METHODS[id].defaults.keys() - METHODS[id].grid.keys()
@@ -367,15 +360,6 @@ def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tupl
     if "published" in needs:
         return tuple(run for run in runs if run.questions or run.methods)
     return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
-
-
-def _runs_by_reader(runs: Sequence[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Return the runs by model and benchmark; of a model that only others refer to, theirs, whose passes it has."""
-    referring: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        for model in run.references:
-            referring.setdefault((model, run.benchmark), []).append(run)
-    return referring | runs_by_pair(runs)
 
 
 def references_of(runs: list[Run]) -> list[list[str]]:

@@ -1,12 +1,16 @@
 """The study `audit`, filled in with the files and the model of the command line, and its positive control."""
 
+import hashlib
 import os
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.rows import FORMATS
+from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.rows import FORMATS, rows, stem_of
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.runtime.errors import InputError, nearest, shortened
@@ -19,7 +23,7 @@ from pretrace.studies.runs import Run
 NAME, TEXTS = "audit", "texts"
 """The study and its benchmark."""
 
-GIVEN = ("texts", "model", "known")
+GIVEN = ("texts", "model", "known", "language")
 """Keys of the configuration that fill it in."""
 
 _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
@@ -58,10 +62,13 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(f"{where} does not exist{place}; give a file of texts: {FORMATS}.")
     slug, models = _model(config.model, folder)
-    name = "-".join([NAME, _slug(Path(config.texts).name.split(".")[0]), _slug(slug_of(config.model))])
+    inputs = "\n".join(map(_here, (config.texts, config.known, config.model)))
+    short = hashlib.sha256(inputs.encode()).hexdigest()[:6]
+    name = "-".join([NAME, _slug(stem_of(Path(config.texts)))[:60], _slug(slug_of(config.model))[:25], short])
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {key: _seen_from(folder / "studies", path) for key, path in files.items()}
-    entry = given["benchmarks"][TEXTS] | located
+    language = {"language": config.language or _language(Path(config.texts))}
+    entry = given["benchmarks"][TEXTS] | located | language
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": {TEXTS: entry}}
 
 
@@ -70,13 +77,31 @@ def _seen_from(folder: Path, path: str) -> str:
     return path if Path(path).is_absolute() else os.path.relpath(path, folder)
 
 
+def _here(path: str | None) -> str:
+    """Return a file's or folder's path as one of the working directory where it lies there; else what is given."""
+    if path is None or not Path(path).exists():
+        return path or ""
+    inside = os.path.relpath(path)
+    return inside if not inside.startswith("..") else str(Path(path).resolve())
+
+
+def _language(path: Path) -> str:
+    """Return the language that the first texts' script shows; what cannot be read is told when the file is checked."""
+    try:
+        texts = [str(row.get("text") or row.get("input")) for _, row in islice(rows(path), 50)]
+    except InputError:
+        return "en"
+    return language_of(" ".join(texts))
+
+
 def slug_of(model: str) -> str:
     """Return the last part of a model's name or path."""
     return model.rstrip("/").split("/")[-1]
 
 
 def _slug(name: str) -> str:
-    return re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("_.") or "texts"
+    """Return a name that a folder can have, with the letters of all scripts."""
+    return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).strip("_.-") or "texts"
 
 
 def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
@@ -89,7 +114,7 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
                 "model, or ask it questions: docs/audit.md, 'A model behind a chat API'."
             )
         return named, {}
-    slug = _slug(slug_of(named))
+    slug = re.sub(r"[^A-Za-z0-9._-]+", "_", slug_of(named)).strip("_.-") or "model"
     slug = f"{slug}-given" if slug in registered else slug
     if Path(named).is_dir():
         if not Path(named, "config.json").is_file():

@@ -32,7 +32,7 @@ class Answer(NamedTuple):
 
 def check_hub(plan: Plan) -> list[Answer]:
     """Ask for every model, benchmark and corpus that the study's jobs fetch, in that order."""
-    with pinned(plan.study.pins), ThreadPoolExecutor(AT_ONCE) as pool:
+    with pinned(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
         # a context each: the pins are a variable of the context, which a thread does not inherit
         answers = [pool.submit(copy_context().run, partial(_answer, *check)) for check in _checks(plan)]
         return [answer.result() for answer in answers]

@@ -19,7 +19,7 @@ from pydantic import (
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
 from pretrace.render.catalogue import Options
-from pretrace.runtime.schema import Count, Hub, Keys, Maybe, Slug, Some, Unique
+from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
@@ -71,6 +71,9 @@ class Config(Keys):
     hub."""
     known: Maybe[Some[str]] = None
     """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
+    language: Maybe[Language] = None
+    """Of the study `audit`: the language of the texts, an ISO 639-1 code (default, told by their script: Chinese,
+    Japanese, Thai, Lao, Khmer or Burmese, else English)."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)]
@@ -193,7 +196,7 @@ class RunKeys(Keys):
     references: Words = []
     """Reference models for `ref` (default, none)."""
     neighbours: Words = []
-    """Views that `neighbor` uses as neighbours, as `word_swaps-25` (default, none)."""
+    """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
     continuations: Words = []
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
@@ -323,7 +326,7 @@ def _free(name: str) -> str:
 class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Annotated[Slug, AfterValidator(_free)]
+    study: Annotated[Titled, AfterValidator(_free)]
     """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
     refused."""
     title: Maybe[str] = None

@@ -8,6 +8,7 @@ from typing import Any
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES, Panel
+from pretrace.runtime.files import content_of
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
@@ -292,6 +293,11 @@ class Plan:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
         return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
+
+    @property
+    def contents_of_texts(self) -> list[str]:
+        """The SHA-256 of `user_texts`, so that a file that is replaced by an older one is sealed too."""
+        return [content_of(path) for path in self.user_texts]
 
     @property
     def sealed_checkpoints(self) -> list[str]:

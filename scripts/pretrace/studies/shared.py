@@ -3,6 +3,7 @@
 A file that is not needed is [], as an input of a rule takes it.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -20,6 +21,7 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
+from pretrace.runtime.files import content_of
 from pretrace.studies.registries import Entry, downloads_named, path_of
 from pretrace.studies.revisions import asked_for
 from pretrace.studies.study import Study
@@ -30,7 +32,7 @@ File = str | list[str]
 PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 """The files of instructions for views that a model writes, by the view's family."""
 
-PRINTED = ("title", "unavailable", "caution", "classes", "rebuilt")
+PRINTED = ("title", "unavailable", "caution", "rebuilt")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
 MEMORY, TRAINING_MEMORY = 4000, 8000
@@ -88,6 +90,10 @@ class Registered:
     kind: ClassVar[str]
 
     @property
+    def entry(self) -> Any:
+        return getattr(self.study, self.kind).entries[self.slug]
+
+    @property
     def name(self) -> str:
         shared: dict[str, str] = getattr(self.study, self.kind).shared
         return shared[self.slug]
@@ -95,6 +101,11 @@ class Registered:
     @property
     def priority(self) -> float:
         return priority(self.study, WAITED_FOR, self.kind, self.slug)
+
+    @property
+    def content(self) -> list[str]:
+        """The SHA-256 of the user's own files that it is read from: a file's time may be older than a result's."""
+        return contents(own_files(self.entry))
 
 
 class Model(Registered):
@@ -192,7 +203,7 @@ class Model(Registered):
     def fetched(self) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches it from the hub."""
         record = f"results/models/{self.name}/checkpoint.json"
-        entry = asked_for(self.entry, "model", record, self.study.pins)
+        entry = asked_for(self.entry, record, self.study.pins)
         assert isinstance(entry, HubModel)
         return {"hub": entry.hub, "revision": entry.revision, "access": entry.access or ""}
 
@@ -305,7 +316,7 @@ class Benchmark(Registered):
 
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
-        return asked_for(self.entry, "dataset", self.record(part), self.study.pins, part).written(*PRINTED)
+        return asked_for(self.entry, self.record(part), self.study.pins, part).written(*PRINTED)
 
 
 @dataclass(frozen=True)
@@ -359,6 +370,14 @@ class StoredView:
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
         return self.benchmark.record("views") if self.benchmark.fetches_views else self.benchmark.source
+
+    @property
+    def content(self) -> list[str]:
+        """The SHA-256 of the user's own file that has it."""
+        path = self.benchmark.entry.views.get(self.name)
+        if path is not None:
+            return contents([path])
+        return self.benchmark.content if self.is_imported else []
 
     @property
     def checkpoint(self) -> File:
@@ -428,7 +447,7 @@ class Corpus(Registered):
 
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, "dataset", self.record(shard), self.study.pins).written(*PRINTED)
+        return asked_for(self.entry, self.record(shard), self.study.pins).written(*PRINTED)
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared name."""
@@ -437,11 +456,18 @@ class Corpus(Registered):
 
 def source(study: Study, entry: Entry) -> File:
     """Return the user's own files that an entry names, or else the downloaded ones."""
-    path = path_of(entry)
-    if path is None:
-        return downloaded(study, entry)
+    own = own_files(entry)
+    return downloaded(study, entry) if not own else own[0] if len(own) == 1 else own
+
+
+def own_files(entry: Entry) -> list[str]:
+    """Return the files or folders of the user's that an entry is read from, a second file of known texts last."""
     known = entry.known if isinstance(entry, LocalEntry) else None
-    return path if known is None else [path, known]
+    return [path for path in (path_of(entry), known) if path is not None]
+
+
+def contents(paths: Sequence[str]) -> list[str]:
+    return [content_of(path) for path in paths]
 
 
 def downloaded(study: Study, entry: Entry) -> File:

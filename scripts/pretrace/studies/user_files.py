@@ -1,6 +1,7 @@
 """Check the files of texts and answers that a study's user gives, and announce an audit of them, before any job."""
 
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,16 +9,16 @@ from typing import Any
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
+from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
-from pretrace.models.entries import AnswersModel
-from pretrace.questions.collected import check_answers
-from pretrace.questions.released import check_released
+from pretrace.models.entries import AnswersModel, ModelEntry
+from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, shortened
 from pretrace.studies.audit_study import TEXTS, has_gpu
-from pretrace.studies.compute import FORWARD, TOKENS_A_WORD
+from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import files_of
+from pretrace.studies.registries import files_of, path_of
 from pretrace.studies.study import Study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -40,13 +41,14 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         if files := files_of(study.benchmarks.entries[slug]):
             check_texts(*files, metrics=plan.needs_classes(slug))
             _check_chosen(study, slug, texts_of(*files))
+            if plan.needs_classes(slug):
+                _check_slices(files[0], texts_of(*files))
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            if entry.column is not None:
-                check_released(Path(entry.path), entry.column)
-            else:
-                check_answers(Path(entry.path), metrics=plan.needs_classes(pair.benchmark_slug))
+            check_answers(Path(entry.path), entry.column, metrics=plan.needs_classes(pair.benchmark_slug))
+            if entry.column is not None and entry.scores is not None:
+                released_scores(Path(entry.scores), entry.column)
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(study, config)
     return [*told, *_remarks(plan)]
@@ -74,6 +76,26 @@ def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
                     raise InputError(
                         f"{study.path}: {where}: its texts have no {key} {shortened(repr(value))}; they have {known}."
                     )
+
+
+def _check_slices(path: Path, texts: Sequence[Text]) -> None:
+    """Refuse a column `length` that cuts the texts into slices too small to evaluate, as each text's characters do."""
+    classes: dict[Slice, set[int]] = defaultdict(set)
+    for text in texts:
+        if text.label is not None:
+            classes[text.slice].add(text.label)
+    lengths = {part.length for part in classes} - {None}
+    lacking = sum(len(labels) < 2 for labels in classes.values())
+    if len(lengths) > MOST_LENGTHS and lacking > len(classes) / 4:
+        raise InputError(
+            f"{path}: the column length has {len(lengths)} values for {len(texts)} texts, and {lacking} of "
+            f"{len(classes)} slices (texts of one length and subset) have one class alone. Is it each text's number of "
+            "characters, words or tokens? Leave the column out, or give texts that are compared the same length."
+        )
+
+
+MOST_LENGTHS = 5
+"""More lengths than a benchmark has by design, where slices lack a class."""
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
@@ -118,16 +140,36 @@ def description(study: Study, config: Mapping[str, Any]) -> list[str]:
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
     model = study.models.entries[study.runs[0].model]
-    tokens = sum(len(text.text.split()) for text in texts) * TOKENS_A_WORD["en"]
+    tokens, counted = _tokens([text.text for text in texts], model, study)
+    characters = sum(len(text.text) for text in texts)
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
     named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
     return [
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
-        f"given as unread: about {tokens:,.0f} tokens on the {'GPU' if gpu else 'CPU'}, {time}. "
+        f"given as unread: {characters:,} characters, {'' if counted else 'about '}{tokens:,.0f} tokens on the "
+        f"{'GPU' if gpu else 'CPU'}, {time}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
     ]
+
+
+BYTES_OF_A_TOKEN = 4, 1.5
+"""Bytes of UTF-8 of a token where no tokenizer is at hand: of ASCII, and of other scripts, which take more tokens."""
+
+
+def _tokens(texts: Sequence[str], model: ModelEntry, study: Study) -> tuple[float, bool]:
+    """Return the number of tokens of the texts, and whether the model's tokenizer counted them."""
+    folder = path_of(model) or f"results/models/{study.runs[0].model}"
+    file = Path(folder, "tokenizer.json")
+    if file.is_file():
+        from tokenizers import Tokenizer
+
+        encodings = Tokenizer.from_file(str(file)).encode_batch(texts, add_special_tokens=False)
+        return sum(len(encoding.ids) for encoding in encodings), True
+    ascii_bytes, others = BYTES_OF_A_TOKEN
+    plain = sum(character.isascii() for text in texts for character in text)
+    return plain / ascii_bytes + (sum(len(text.encode()) for text in texts) - plain) / others, False
 
 
 def _named(texts: Sequence[Text]) -> str:

@@ -14,9 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 from pretrace.runtime.logs import log
-from pretrace.views.texts import NEIGHBOUR_PERCENT
 from pretrace.views.wordnet import function_words
-from pretrace.views.words import Span, core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
+from pretrace.views.words import (
+    NEIGHBOUR_PERCENT,
+    Span,
+    core,
+    drawn,
+    in_case_of,
+    is_chinese,
+    replaced,
+    share_of,
+    word_spans,
+)
 
 NEAREST = 5
 """How many nearest words a replacement is drawn from."""

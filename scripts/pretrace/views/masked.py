@@ -15,8 +15,7 @@ from pretrace.models.checkpoint import Checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
-from pretrace.views.texts import NEIGHBOUR_PERCENT
-from pretrace.views.words import Span, in_case_of, replaced, share_of
+from pretrace.views.words import NEIGHBOUR_PERCENT, Span, in_case_of, replaced, share_of
 
 if TYPE_CHECKING:
     import torch

@@ -5,9 +5,6 @@ import random
 from pretrace.views.names import COUNT, PERCENT, family, view
 from pretrace.views.words import core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
 
-NEIGHBOUR_PERCENT = 5
-"""Share of the words in which a neighbour differs from its text."""
-
 TRANSPOSED_PERCENT = 30
 
 
@@ -75,27 +72,3 @@ def transpositions(text: str, seed: int, count: int) -> list[str]:
         return between.join(words)
 
     return [copy() for _ in range(count)]
-
-
-@family("word_swaps", numbers=COUNT, usual=(25,))
-def word_swaps(text: str, seed: int, count: int) -> list[str]:
-    """Make `count` neighbours without a model: in each, 5 % of the words (at least one) exchanged for others.
-
-    The others are drawn from the text's own words, so that a neighbour keeps its vocabulary and loses word order; a
-    masked language model's neighbours keep both better. A text of one word has no variant.
-    """
-    rng = random.Random(seed)
-    places = [place for place in (core(text, span) for span in word_spans(text)) if place[0] < place[1]]
-    words = sorted({text[slice(*place)] for place in places})
-    if len(words) < 2:
-        return []
-
-    def neighbour() -> str:
-        chosen = drawn(rng, places, max(1, share_of(len(places), NEIGHBOUR_PERCENT)))
-        return replaced(text, {place: other(text[slice(*place)]) for place in chosen})
-
-    def other(word: str) -> str:
-        place = rng.randrange(len(words) - 1)
-        return words[place] if place < words.index(word) else words[place + 1]
-
-    return [neighbour() for _ in range(count)]

@@ -7,6 +7,9 @@ from collections.abc import Mapping
 
 Span = tuple[int, int]
 
+NEIGHBOUR_PERCENT = 5
+"""Share of the words in which a neighbour differs from its text."""
+
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")
 _LETTER = re.compile(r"[^\W\d_]")
 

@@ -5,32 +5,31 @@ Rows are those of `local`, under the data set's own names: `columns` maps `text`
 `document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
 all its rows.
 
+CSV and JSON lines are read by `benchmarks.rows`: `datasets` makes 7 of the cell 007 and a day of the string 1999-05-03,
+and drops the words `NA`, `None` and `null`. Its other formats (Parquet, Arrow, archives) hold typed values.
+
 The papers' benchmarks have loaders of their own, which read the released files by `benchmarks.rows`, though WikiMIA and
-BookMIA are data sets of this kind too. MIMIR's lines of bare strings are none, and `datasets` reads a CSV cell `NA`,
-`None` or `null` as missing, which would lose words of BookTection. Own reading names the file and line of a bad row,
-fetches only the lengths that are asked for, and needs no second copy in Arrow.
+BookMIA are data sets of this kind too, and fetch only the lengths that are asked for.
 """
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
-from datetime import date
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from pretrace.benchmarks.loaders.local import checked, numbered
-from pretrace.benchmarks.rows import Row
+from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, opened, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
-if TYPE_CHECKING:
-    from datasets import Dataset
-
 _LOCAL_NAMES = ("input", "text", "label", "subset", "length", "document", "id", "title", "author")
+_BARE = ("0", "1", "0.0", "1.0")  # labels as CSV holds them
 _DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
 
 
@@ -92,6 +91,15 @@ class DataSet(FromHub):
     classes' names (default, 1 is member, 0 non-member)."""
 
 
+@dataclass(frozen=True)
+class SplitRows:
+    """The rows of a split, each with its position; its columns; the classes of columns that have their names."""
+
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Row]]
+    classes: Mapping[str, Sequence[str]]
+
+
 @loader("dataset", entry=DataSet)
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """Return the rows of the entry's splits, in the order of both; rows without words are left out, and logged.
@@ -107,12 +115,12 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     ):
         splits = _splits(folder, entry.hub_config, cache)
         chosen = _chosen(entry, splits, folder)
-        rows = [
+        given = [
             row for split, shared in chosen.items()
             for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
-    texts = [text for _, text in checked(rows, str(folder))]
+    texts = [text for _, text in checked(given, str(folder))]
     if entry.shared_nonmembers:  # once in every subset of the members; the id then begins with the subset
         subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
         nonmembers = [
@@ -136,16 +144,15 @@ def _folder(entry: DataSet, source: Path) -> Path:
     return folder
 
 
-def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]":
-    """Return split -> rows, memory-mapped from `cache`, where all that is written goes."""
+def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows]:
+    """Return split -> rows; what `datasets` writes goes to `cache`."""
     import datasets
 
     datasets.disable_progress_bars()
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
-        if isinstance(saved, datasets.DatasetDict):
-            return {str(split): rows for split, rows in saved.items()}
-        return {str(saved.split or "train"): saved}
+        of_splits = saved if isinstance(saved, datasets.DatasetDict) else {str(saved.split or "train"): saved}
+        return {str(split): _typed(folder, str(split), table) for split, table in of_splits.items()}
     configs = datasets.get_dataset_config_names(str(folder))
     if config not in (None, *configs):
         raise InputError(
@@ -154,14 +161,56 @@ def _splits(folder: Path, config: str | None, cache: str) -> "dict[str, Dataset]
     if config is None and len(configs) > 1 and "default" not in configs:
         raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
-    for file in (file for files in (builder.config.data_files or {}).values() for file in files):
-        if not Path(os.path.normpath(file)).is_relative_to(folder):
+    files = {
+        str(split): [Path(os.path.normpath(file)) for file in named]
+        for split, named in (builder.config.data_files or {}).items()
+    }
+    for file in chain.from_iterable(files.values()):
+        if not file.is_relative_to(folder):
             raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
+    if _as_written(builder, files):
+        classes = _classes(builder.info.features or {})
+        return {split: _written(named, classes) for split, named in files.items()}
     builder.download_and_prepare()
-    return {str(split): rows for split, rows in builder.as_dataset().items()}
+    return {str(split): _typed(folder, str(split), table) for split, table in builder.as_dataset().items()}
 
 
-def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> dict[str, Mapping[str, Any]]:
+def _as_written(builder: Any, files: Mapping[str, Sequence[Path]]) -> bool:
+    """Tell whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
+    own = type(builder.config)()
+    settings = ("sep", "header", "names", "quotechar", "skiprows", "encoding", "field")
+    usual = all(getattr(builder.config, key, None) == getattr(own, key, None) for key in settings)
+    return usual and all(map(_is_written, chain.from_iterable(files.values())))
+
+
+def _is_written(file: Path) -> bool:
+    kind = format_of(file.name)
+    if kind != JSON:
+        return kind == CSV
+    with opened(file) as content:  # one array of rows is read by `datasets`
+        return not content.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+
+
+def _written(files: Sequence[Path], classes: Mapping[str, Sequence[str]]) -> SplitRows:
+    located = [row for file in files for row in rows(file)]
+    columns = list(dict.fromkeys(column for _, row in located for column in row))
+    return SplitRows(columns, located, classes)
+
+
+def _typed(folder: Path, split: str, table: Any) -> SplitRows:
+    places = (f"{folder}, split {split}, row {number}" for number in range(1, len(table) + 1))
+    return SplitRows(
+        table.column_names, list(zip(places, table, strict=True)), _classes(table.features or {})
+    )
+
+
+def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
+    from datasets import ClassLabel
+
+    return {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
+
+
+def _chosen(entry: DataSet, splits: Mapping[str, SplitRows], folder: Path) -> dict[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:
@@ -174,24 +223,15 @@ def _chosen(entry: DataSet, splits: "Mapping[str, Dataset]", folder: Path) -> di
 
 
 def _rows(
-    entry: DataSet, where: str, split: "Dataset", shared: Mapping[str, Any], prefix: str
+    entry: DataSet, where: str, split: SplitRows, shared: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """Yield the rows with the column names of `local`, each with its position in the source."""
-    from datasets import ClassLabel
-
-    columns = _columns(entry, where, split.column_names, shared)
+    columns = _columns(entry, where, split.columns, shared)
     labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
-    feature = split.features.get(columns.get("label"))
-    # a number alone does not say which class is 1
-    names = list(feature.names) if isinstance(feature, ClassLabel) else None
+    names = split.classes.get(columns.get("label", ""))  # a number alone does not say which class is 1
     empty = 0
-    for number, row in enumerate(split.select_columns(sorted(set(columns.values()))), start=1):
-        place = f"{where}, row {number}"
-        values = {name: row[column] for name, column in columns.items()} | dict(shared)
-        # JSON strings like 1999-05-03 are read as days
-        renamed = {
-            name: value.isoformat() if isinstance(value, date) else value for name, value in values.items()
-        }
+    for number, (place, row) in enumerate(split.rows, start=1):
+        renamed = {name: row.get(column) for name, column in columns.items()} | dict(shared)
         text = renamed.get("text", renamed.get("input"))
         if text is None or (isinstance(text, str) and not text.strip()):
             empty += 1
@@ -200,10 +240,10 @@ def _rows(
             renamed["label"] = _label(place, renamed["label"], names, labels)
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
     if empty:
-        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split))
+        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split.rows))
 
 
-def _columns(entry: DataSet, where: str, columns: list[str], shared: Mapping[str, Any]) -> dict[str, str]:
+def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
     usual = {name: name for name in _LOCAL_NAMES if name in columns}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
@@ -226,13 +266,15 @@ def _columns(entry: DataSet, where: str, columns: list[str], shared: Mapping[str
     return {name: column for name, column in given.items() if name not in shared}
 
 
-def _label(where: str, value: Any, names: list[str] | None, labels: Mapping[str, int | None] | None) -> Any:
+def _label(
+    where: str, value: Any, names: Sequence[str] | None, labels: Mapping[str, int | None] | None
+) -> Any:
     """Read a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
     if names is not None and isinstance(value, int):
         value = names[value] if value >= 0 else None
         if labels is None and value in ("0", "1"):
             return int(value)
-    if labels is None and isinstance(value, (str, bool)):
+    if labels is None and value not in _BARE and isinstance(value, (str, bool)):
         raise InputError(
             f"{where}: label is {value!r}; say under labels what it means: labels: {{{value}: 1}}."
         )

@@ -1,14 +1,13 @@
-"""A corpus of the user's own: JSON lines with a text under a key, or plain text with one document a line."""
+"""A corpus of the user's own: rows with a text under a key, or plain text with one document a line."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.rows import jsonl_rows, lines
+from pretrace.benchmarks.rows import CSV, FORMATS, PARQUET, PLAIN, format_of, lines, rows
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.files import open_parquet
 from pretrace.runtime.schema import Some
-
-_JSON, _PLAIN = (".jsonl", ".jsonl.gz"), (".txt", ".txt.gz")
 
 
 class LocalCorpus(CorpusEntry):
@@ -21,30 +20,43 @@ class LocalCorpus(CorpusEntry):
 
 @corpus_source("local", entry=LocalCorpus)
 def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
-    """Yield the documents of the files, in order: `.jsonl` (key `field`, default `text`) or `.txt`, gzipped or not.
+    """Yield the documents of the files, in order: one a line of a text file, else one a row (key `field`).
 
     Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.
     """
     for path in sources:
-        if path.name.endswith(_JSON):
-            yield from json_documents(path, entry.field)
-        elif path.name.endswith(_PLAIN):
+        if format_of(path.name) == PLAIN:
             yield from (line.removesuffix("\n").removesuffix("\r") for line in lines(path))
         else:
-            raise InputError(f"{path}: a corpus is a file that ends in {', '.join((*_JSON, *_PLAIN))}")
+            yield from documents_in(path, entry.field)
 
 
-def json_documents(path: Path, field: str) -> Iterator[str]:
-    """Yield the texts under `field` of a file of JSON lines, gzipped where its name ends in `.gz`."""
-    for where, row in jsonl_rows(path):
+def documents_in(path: Path, field: str) -> Iterator[str]:
+    """Yield the texts under `field` of a file of rows; an empty cell is an empty text."""
+    kind = format_of(path.name)
+    if kind in (None, PLAIN):
+        raise InputError(f"{path}: a file of a corpus ends in {FORMATS}")
+    if kind == PARQUET:
+        yield from _parquet_documents(path, field)
+        return
+    for where, row in rows(path):
         if field not in row:
             hint = nearest(field, row)
             raise InputError(
                 f"{where}: no key '{field}': {hint} (set the corpus's field to the key of the text)"
             )
-        text = row[field]
+        text = "" if kind == CSV and row[field] is None else row[field]
         if not isinstance(text, str):
             raise InputError(f"{where}: '{field}' is {text!r:.40}, not a text; put the text in quotes")
         if any("\ud800" <= character <= "\udfff" for character in text):
             raise InputError(f"{where}: '{field}' holds half of a surrogate pair; repair or drop it")
         yield text
+
+
+def _parquet_documents(path: Path, field: str) -> Iterator[str]:
+    with open_parquet(path) as file:
+        names = file.schema_arrow.names
+        if field not in names:
+            raise InputError(f"{path} has no column '{field}': {nearest(field, names)}")
+        for batch in file.iter_batches(batch_size=1000, columns=[field]):
+            yield from (text or "" for text in batch.column(0).to_pylist())

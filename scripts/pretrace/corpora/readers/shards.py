@@ -1,16 +1,17 @@
 """A corpus on the Hugging Face hub, a file at a time: fetched, turned into documents, deleted."""
 
 import fnmatch
-import gzip
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated
 
+import zstandard
 from pydantic import Field
 
-from pretrace.corpora.readers.local import json_documents
+from pretrace.benchmarks.rows import opened
+from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
@@ -18,7 +19,6 @@ from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_i
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
-_JSON = (".json", ".jsonl", ".json.gz", ".jsonl.gz")
 GIGABYTE = 10**9
 
 
@@ -28,8 +28,8 @@ class HubCorpus(OnHub, CorpusEntry):
     hub: Hub
     files: Some[str]
     """The file of a shard: a name with {shard}, as `en/c4-train.{shard:05d}-of-01024.json.gz`, or a pattern
-    whose matches are sorted by name; the first `shards` of them are read, or all if there are fewer. Formats: .jsonl,
-    .json (gzipped or not), .parquet."""
+    whose matches are sorted by name; the first `shards` of them are read, or all if there are fewer. Formats: those of
+    a corpus of your own."""
     gigabytes: Maybe[Annotated[float, Field(gt=0)]] = None
     """Text of all shards together, in 10^9 bytes of UTF-8. Each file gives an equal share from its beginning, so
     that with equal `shards` a smaller corpus is part of a larger one. A file with less text gives a warning (default,
@@ -47,7 +47,7 @@ def hub(entry: HubCorpus, sources: list[Path]) -> Iterator[str]:
     share = float("inf") if entry.gigabytes is None else entry.gigabytes * GIGABYTE / entry.shards
     for path in sources:
         size = 0
-        for text in _documents(path, entry.field):
+        for text in documents_in(path, entry.field):
             size += len(text.encode())
             if size > share:
                 break
@@ -137,34 +137,11 @@ def _own(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
 
 
 def _check_whole(path: Path) -> None:
-    """Read a gzipped file to its end, where its checksum is: a share may stop before it."""
-    if path.name.endswith(".gz"):
+    """Read a packed file to its end, where its checksum is: a share may stop before it."""
+    if path.name.lower().endswith((".gz", ".zst")):
         try:
-            with gzip.open(path) as file:
+            with opened(path) as file:
                 while file.read(1 << 22):
                     pass
-        except (OSError, EOFError, ValueError) as error:
+        except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
             raise InputError(f"{path.name} is broken ({error})") from error
-
-
-def _documents(path: Path, field: str) -> Iterator[str]:
-    if path.name.endswith(_JSON):
-        return json_documents(path, field)
-    if path.name.endswith(".parquet"):
-        return _parquet_documents(path, field)
-    raise InputError(f"{path.name}: a file of a corpus ends in {', '.join((*_JSON, '.parquet'))}")
-
-
-def _parquet_documents(path: Path, field: str) -> Iterator[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        with pq.ParquetFile(path) as file:
-            names = file.schema_arrow.names
-            if field not in names:
-                raise InputError(f"{path.name} has no column '{field}': {nearest(field, names)}")
-            for batch in file.iter_batches(batch_size=1000, columns=[field]):
-                yield from (text or "" for text in batch.column(0).to_pylist())
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"{path.name} is broken ({error})") from error

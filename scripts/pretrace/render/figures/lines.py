@@ -11,14 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
-from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.averages import PANEL_KEYS, Record
-from pretrace.evaluation.corpus_units import ENSEMBLE
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS
-from pretrace.evaluation.significance import LEVEL
 from pretrace.questions.known import is_control
 from pretrace.render.figures.drawing import (
-    BLACK,
     GREY,
     MEMBER,
     NONMEMBER,
@@ -31,7 +26,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, method_label, metric_label
+from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, number_record, of_panels
@@ -269,70 +264,6 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
-
-
-FALSE_ALARMS = ", non-members"
-TOO_FEW = (
-    "too few documents of members and of non-members; it needs a benchmark whose texts name their documents"
-)
-
-
-def audit_power(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the power of an audit: a facet a panel (model, benchmark with documents, length), a line a method.
-
-    Lines are members' documents, dotted ones non-members'; the band is the 95 % interval of all methods combined.
-    """
-    facets, frames = [], []
-    for panel in artifact.panels:
-        rows = results.tests_of(artifact, panel, "power", hint=TOO_FEW)
-        rows = rows[rows["method"].isin(artifact.methods or rows["method"].unique())]
-        frames.append(rows[["method", "texts", "label", "n", "value", "low", "high"]])
-        series = rows["method"].where(rows["label"] == 1, rows["method"] + FALSE_ALARMS)
-        points = rows.assign(series=series, x=rows["texts"].astype(float))
-        banded = (rows["method"] == COMBINED) & (rows["label"] == 1)
-        points[["low", "high"]] = points[["low", "high"]].where(banded)
-        facets.append(_power_facet(panel, "texts given of each document", "documents", points))
-    methods = artifact.ordered(pd.concat(frames)["method"])
-    styles, names = _power_lines(methods, COMBINED, f"{method_label(COMBINED)}, with 95 % interval")
-    dotted = {name + FALSE_ALARMS: LineStyle(styles[name].color, (0, (1, 1.5)), 0.8, "") for name in methods}
-    names |= dict.fromkeys(dotted, "non-members (false alarms)")
-    figure = draw_lines(facets, {name: styles[name] for name in methods} | dotted, names)
-    for axis in figure.axes[: len(facets)]:
-        axis.set_ylim(0, 1)
-    return Drawing(figure, of_panels(frames, artifact.panels).rename(columns={"n": "documents"}))
-
-
-TOO_FEW_FOR_CORPUS = (
-    "too few documents: the power of a corpus test needs two of each class, or with texts of both classes; documents "
-    f"with different numbers of texts, {2 * 2 ** (LEAST_DOCUMENTS - 1).bit_length()} of each class"
-)  # a draw is a power of two of documents, at most half of them
-
-
-def corpus_power(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel, a line a score: the share of draws of documents in which the corpus test has p <= 5 %."""
-    facets, frames = [], []
-    for panel in artifact.panels:
-        rows = results.tests_of(artifact, panel, "corpus_power", hint=TOO_FEW_FOR_CORPUS)
-        points = rows.assign(series=rows["method"], x=rows["documents"].map(math.log2).astype(float))
-        ticks = {math.log2(n): str(n) for n in sorted(rows["documents"].unique())}
-        facets.append(_power_facet(panel, "documents of each class", "draws", points, ticks=ticks))
-        frames.append(rows[["method", "documents", "value", "n"]])
-    frame = of_panels(frames, artifact.panels).rename(columns={"value": "share", "n": "draws"})
-    methods = artifact.ordered(frame.loc[frame["method"] != ENSEMBLE, "method"])
-    return Drawing(draw_lines(facets, *_power_lines(methods, ENSEMBLE, "ensemble of all")), frame)
-
-
-def _power_facet(panel: Panel, x: str, share_of: str, points: pd.DataFrame, **ticks: Any) -> Facet:
-    title, label = panel.name, f"share of {share_of} with p ≤ {LEVEL:g}"
-    return Facet(title, x, label, points, across={f"{100 * LEVEL:g} %": LEVEL}, banded=True, **ticks)
-
-
-def _power_lines(
-    methods: Sequence[str], together: str, name: str
-) -> tuple[dict[str, LineStyle], dict[str, str]]:
-    """Return styles and names of methods, and of all of them together, which are black."""
-    styles = line_styles(methods) | {together: LineStyle(BLACK, "-", 1.8)}
-    return styles, {method: method_label(method) for method in methods} | {together: name}
 
 
 HELD_OUT = ", held-out"

@@ -1,19 +1,20 @@
-"""A study's material and cost: benchmarks, forward passes, seconds a document."""
+"""A study's material: its benchmarks, and the seconds that a document takes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.costs import class_counts, passes_of, seconds_by_passes, summed
+from pretrace.methods import METHODS, altered_views
+from pretrace.methods.needs import FULL_VOCABULARY
 from pretrace.questions.known import is_control
 from pretrace.render.phrases import DASH
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import in_print, long_frame, records_of
+from pretrace.render.rows import long_frame
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
-from pretrace.views.readings import PAST_CONTEXT, Reading
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -26,7 +27,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     for place, panel in panels.items():
         entry = results.entries[panel.benchmark]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
-        counts = class_counts(results.every_text(panel))
+        counts = _class_counts(results.every_text(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
         ratio = counts["n_members"] / labelled if labelled else None
         records.append(dict(zip(keys, place, strict=True)) | about | counts | {"member_ratio": ratio})
@@ -43,6 +44,18 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
 
 
+def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
+    """Count the texts, and the named documents, of each class, and the texts without a label."""
+    label, documents = texts["label"], texts["document"].where(texts["document"] != "")
+    return {
+        "n_members": int((label == 1).sum()),
+        "n_nonmembers": int((label == 0).sum()),
+        "n_unlabelled": int(label.isna().sum()),
+        "member_documents": documents[label.eq(1).fillna(False)].nunique(),
+        "nonmember_documents": documents[label.eq(0).fillna(False)].nunique(),
+    }
+
+
 def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
@@ -56,89 +69,8 @@ def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     yield "Documents", Cell(words=f"{documents[0]} + {documents[1]}") if sum(documents) else Cell()
 
 
-SHOTS = {
-    "member": "shots of members",
-    "nonmember": "shots of non-members",
-    "zero_access": "shots that the model wrote itself",
-}
-
-
-SUMS = {
-    "By model and benchmark": ["model", "benchmark"],
-    "By model and what it read": ["model", "read"],
-    "Together": ["every"],
-}
-"""The blocks, and by what each sums."""
-
-
-def pass_costs(artifact: Artifact, results: Results) -> Table:
-    """Sum passes by model and benchmark, then by what the model read (text, altered text, prefix), then all."""
-    pairs = list(dict.fromkeys(panel.pair for panel in artifact.panels))
-    read = {pair: results.manifest(pair) for pair in pairs if pair in results.passes}
-    if not read:
-        raise artifact.error("no run has a model that reads texts; remove the artifact.")
-    frames = []
-    for (model, benchmark), manifest in read.items():
-        passes = passes_of(manifest)
-        passes.insert(2, "read", [_read(Reading.from_json(row), artifact) for row in manifest["views"]])
-        passes.insert(0, "benchmark", benchmark)
-        passes.insert(0, "model", model)
-        frames.append(passes)
-    frame = pd.concat(frames, ignore_index=True)
-    blocks = []
-    for title, keys in SUMS.items():
-        sums = records_of(in_print(summed(frame.assign(every="All passes shown"), keys), artifact.names))
-        rows = ((": ".join(row[key] for key in keys), _cost_cells(row), False) for row in sums)
-        blocks += rows_of(title, rows, "Passes of")
-    unread = [panel.name for panel in artifact.panels if panel.pair not in read]
-    notes = _notes(in_print(frame, artifact.names), unread)
-    return table_of(artifact, blocks, notes, frame)
-
-
-def _read(reading: Reading, artifact: Artifact) -> str:
-    """Describe the model's input: `the text`, `lower case of the text`, `the text after shots of non-members`."""
-    text = "the text" if reading.view == "original" else f"the text under {artifact.called(reading.view)}"
-    if reading.windows:
-        text = f"{text} past the context" if reading.windows == PAST_CONTEXT else f"windows of {text}"
-    if reading.altered:
-        text = f"{artifact.called(reading.altered)} of {text}"
-    return f"{text} after {SHOTS[reading.shots.prefix.kind]}" if reading.shots else text
-
-
-def _cost_cells(row: Record) -> Iterable[tuple[str, Cell]]:
-    numbers = {
-        "Passes": f"{row['passes']:,}",
-        "Texts": f"{row['texts']:,}",
-        "Tokens": f"{row['tokens']:,}",
-        "Seconds": f"{row['seconds']:,.1f}",
-        "CPU seconds": f"{row['cpu_seconds']:,.1f}",
-        "Tokens a second": f"{row['tokens_per_second']:,.0f}",
-        "Peak memory (MB)": f"{row['peak_memory_mb']:,.0f}",
-    }
-    for head, words in numbers.items():
-        yield head, Cell(words=None if words == "nan" else words)
-
-
-def _notes(frame: pd.DataFrame, unread: list[str]) -> list[str]:
-    devices = sorted(set(zip(frame["device"], frame["dtype"], strict=True)))
-    notes = [
-        "Measured on one machine, on the run that computed each pass: not reproducible to the byte.",
-        "Seconds are of wall time; CPU seconds are those of all threads together. Tokens are scored ones; tokens a "
-        "second are computed ones: equal texts are computed once.",
-        f"Device and precision: {', '.join(f'{device}, {dtype}' for device, dtype in devices)}.",
-    ]
-    prefixed = frame[frame["prefix_way"].notna()]
-    if len(prefixed):
-        ways = prefixed.groupby("prefix_way")["model"].unique()
-        listed = "; ".join(f"{way} ({', '.join(sorted(models))})" for way, models in ways.items())
-        notes.append(f"How a prefix is read: {listed}.")
-    truncated, skipped = int(frame["truncated"].sum()), int(frame["skipped"].sum())
-    if truncated or skipped:
-        notes.append(f"{truncated:,} texts were truncated to the context, {skipped:,} had nothing to score.")
-    if unread:
-        notes.append(f"Without passes, since their methods need none: {'; '.join(dict.fromkeys(unread))}.")
-    return notes
-
+BY_ITSELF = {"text", "token_ids", "logprobs", "lowercase", *FULL_VOCABULARY}
+"""What the passes over a text and its lower-cased form answer."""
 
 SECONDS = "seconds_a_document"
 
@@ -174,10 +106,44 @@ def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[s
     seconds = {}
     if panel.pair in results.passes:
         documents = results.every_text(panel)["document"].nunique()
-        by_method = seconds_by_passes(results.manifest(panel.pair), methods, subset, length)
+        by_method = _seconds_by_passes(results.manifest(panel.pair), methods, subset, length)
         seconds = {(method, ""): value / documents for method, value in by_method.items()}
     for row in results.times_of(panel):
         known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
         if known and (panel.references is None or row["paraphraser"] in ("", *panel.references)):
             seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
     return seconds
+
+
+def _seconds_by_passes(
+    manifest: Mapping[str, Any], methods: Iterable[str], subset: str, length: int | None
+) -> dict[str, float]:
+    """Return the seconds of the passes that each method reads over some texts, as if it alone were run.
+
+    Methods that read more than these passes, or passes that were not run, are left out.
+    """
+    seconds = {}
+    for method in methods:
+        if (
+            method in METHODS
+            and METHODS[method].scope == "text"
+            and BY_ITSELF.issuperset(METHODS[method].needs)
+        ):
+            altered = ("", *sorted(altered_views([method])))
+            read = [_of_passes(manifest["views"], view, subset, length) for view in altered]
+            if all(read):  # every one has a pass
+                seconds[method] = sum(map(sum, read))
+    return seconds
+
+
+def _of_passes(
+    views: Iterable[Mapping[str, Any]], altered: str, subset: str, length: int | None
+) -> list[float]:
+    """Return the seconds of each pass over the original texts, or over an altered form of them."""
+    return [
+        view["seconds"]
+        for view in views
+        if view["view"] == "original" and view["altered"] == altered
+        if not view["prefix"] and not view["windows"]
+        if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
+    ]

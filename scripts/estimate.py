@@ -1,0 +1,34 @@
+"""Estimate what a study takes: tokens, GPU hours, downloads, disk and US dollars; nothing is fetched, run or asked."""
+
+from pathlib import Path
+
+from pretrace import config_folder
+from pretrace.models.entries import HubModel
+from pretrace.runtime.files import read_parquet, write_text
+from pretrace.runtime.logs import job_log, print_answer
+from pretrace.studies import load_study
+from pretrace.studies.estimate import assumptions, budget, estimate, gigabytes, measured, table
+from pretrace.studies.plan import Plan
+
+with job_log(snakemake.log[0]):
+    plan, flops = Plan(load_study(snakemake.config, config_folder())), float(snakemake.config["gpu_flops"])
+    tables = {slug: read_parquet(path) for slug, path in measured(plan).items()}
+    lines = estimate(plan, flops, tables)
+    fetched = sum(gigabytes(m.entry) for m in plan.models_read if isinstance(m.entry, HubModel))
+    told = [*table(lines, flops, fetched), *assumptions(plan, tables)]
+    if any(line.name in plan.apis for line in lines):
+        from pretrace.models.api.endpoint import NANO
+        from pretrace.models.api.store import AnswerStore
+
+        stored, spent = {}, 0
+        if Path(snakemake.params.answers).is_file():
+            with AnswerStore(Path(snakemake.params.answers)) as store:
+                stored, spent = store.counts(), sum(store.money())
+        told += budget(
+            lines[-1].dollars,
+            {model: (answers, cost / NANO) for model, (answers, cost) in stored.items()},
+            spent=spent / NANO,
+            budget_usd=snakemake.config["budget_usd"],
+        )
+    write_text(snakemake.params.table, "\n".join(told) + "\n")
+    print_answer(told)

@@ -1,0 +1,40 @@
+"""In what a text's length is measured: words, or characters where a language has no spaces between words."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+_SCRIPTS = {
+    "ja": "\u3040-\u30ff", "th": "\u0e00-\u0e7f", "lo": "\u0e80-\u0eff", "my": "\u1000-\u109f", "km": "\u1780-\u17ff",
+    "zh": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f",
+}  # fmt: skip
+"""ISO 639-1 code of a language without spaces -> the characters that show it; Japanese before Chinese, whose
+characters it has too."""
+
+KANA = 0.05
+"""Share of a text's letters from which on kana say that its Chinese characters are Japanese."""
+
+
+def language_of(text: str, otherwise: str = "en") -> str:
+    """Return the language without spaces that at least half of the letters are written in, else `otherwise`."""
+    letters = sum(map(str.isalpha, text))
+    counts = {language: len(re.findall(f"[{signs}]", text)) for language, signs in _SCRIPTS.items()}
+    if not letters or sum(counts.values()) < letters / 2:
+        return otherwise
+    return "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
+
+
+def unit_of(language: str) -> str:
+    """Return `words`, or `characters` for a language without spaces."""
+    return "characters" if language.lower()[:2] in _SCRIPTS else "words"
+
+
+def spans(text: str, unit: str) -> list[tuple[int, int]]:
+    """Return where each word, or each character but white space, begins and ends in the text."""
+    return [match.span() for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)]
+
+
+def units(text: str, unit: str) -> Sequence[str]:
+    """Return the words or characters of a text in its composed form (NFC), to compare texts by."""
+    words = unicodedata.normalize("NFC", text).split()
+    return words if unit == "words" else "".join(words)

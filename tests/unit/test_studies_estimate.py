@@ -1,0 +1,158 @@
+"""What a study takes, by model, against sums by hand."""
+
+import pandas as pd
+import pytest
+import yaml
+from made_up_studies import CONFIG, ROOT, checkpoint, load_written, study
+from test_studies_extraction import FREE
+
+from pretrace.benchmarks import entry_of
+from pretrace.studies import Plan, load_study
+from pretrace.studies.estimate import (
+    FORWARD,
+    STORED,
+    TOKENS_A_WORD,
+    assumptions,
+    budget,
+    estimate,
+    measured,
+    places,
+    table,
+)
+
+MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
+FLOPS = 1e12
+API = FREE | {"endpoint": "completions", "price": {"input": 1.0, "output": 10.0}, "top_logprobs": 5}
+TEXTS = pd.DataFrame(
+    {
+        "text": ["x" * 400, "y" * 80, "\u4e2d" * 40],  # 100, 20 and 30 tokens at 4 bytes each
+        "subset": ["a", "a", "b"],
+        "length": pd.array([64, 32, None], dtype="Int64"),
+    }
+)
+
+
+def lines_of(folder, tables=None, **keys):
+    plan = Plan(load_written(folder, study(**keys)))
+    return {line.name: line for line in estimate(plan, FLOPS, tables or {})}
+
+
+def test_a_reference_model_reads_what_its_target_reads(tmp_path):
+    run = {"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss", "ref"]}
+    lines = lines_of(tmp_path, runs=[run | {"references": ["llama-160m"]}])
+    tokens = 542 * 64 * TOKENS_A_WORD["en"]
+    large, small = lines["llama-7b"], lines["llama-160m"]
+    assert list(lines) == ["llama-7b", "llama-160m", "all"], "the longest first"
+    assert large.read == small.read == pytest.approx(tokens)
+    assert (large.gpus, large.weights) == (1, MODELS["llama-7b"]["parameters"] * 2 / 1e9)
+    assert large.hours == pytest.approx(FORWARD * MODELS["llama-7b"]["parameters"] * tokens / FLOPS / 3600)
+    assert large.results == pytest.approx(STORED * tokens / 1e9)
+    assert lines["all"][1:] == pytest.approx([2 * tokens, 0, large.hours + small.hours, 1,
+                                              large.weights + small.weights, 2 * large.results, 0])  # fmt: skip
+
+
+def test_a_prefix_is_read_once_and_each_text_after_it_again(tmp_path):
+    run = {"lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]}
+    lines = lines_of(tmp_path, runs=[{"model": "llama-7b", "benchmark": "wikimia"} | run])
+    text = 32 * TOKENS_A_WORD["en"]
+    assert lines["llama-7b"].read == pytest.approx(776 * text * 2 + 7 * text)
+    assert lines["llama-7b"].results == pytest.approx(STORED * 776 * text * 2 / 1e9), "shots are not stored"
+
+
+def test_each_sample_of_a_continued_text_reads_one_half_and_writes_the_other(tmp_path):
+    runs = [
+        {"model": "llama-7b", "benchmark": "wikimia", "lengths": [length], "methods": ["samia", "ngram_coverage"],
+         "continuations": ["continuations_by_llama-160m-10"]}
+        for length in (32, 64)
+    ]  # fmt: skip
+    line = lines_of(tmp_path, runs=runs, artifacts=["newer_methods"])["llama-160m"]
+    words = 776 * 32 + 542 * 64 + 250 * 128 + 82 * 256  # of the whole benchmark, once for both runs
+    assert line.read == line.written == pytest.approx(5 * words * TOKENS_A_WORD["en"])
+
+
+ASKED = [
+    # every order of the options holds the passage and three like it; the model writes the paraphrases
+    ({"methods": ["de_cop"], "paraphraser": "paraphrase_by_far"}, {}, 24 * (3 * 120 + 4 * 150) + 3 * 90 + 150,
+     3 * 24 + 3 * 150),
+    ({"methods": [{"completion": {"k": [15]}}]}, {}, 3 * (50 + 15), 3 * 15 * 3),
+    ({"methods": ["name_cloze"], "subsets": ["b"]}, {}, 30 + 190, 16),
+    ({"methods": ["loss"]}, {"echo": True}, 150, 3),
+    ({"methods": ["samia"], "continuations": ["continuations_by_far-5"]}, {"echo": True}, 5 * (3 * 50 + 75), 5 * 150),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("run", "offered", "read", "written"), ASKED)
+def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
+    tmp_path, run, offered, read, written
+):
+    (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1, "document": "d"}\n')
+    keys = {
+        "models": {"far": {"source": "openai", "api": API | offered}},
+        "benchmarks": {"own": {"source": "local", "path": "texts.jsonl", "question": "book"}},
+        "runs": [{"model": "far", "benchmark": "own"} | run],
+    }
+    plan = Plan(load_written(tmp_path, study(**keys)))
+    assert measured(plan) == {"own": plan.benchmark("own").table}
+    line = estimate(plan, FLOPS, {"own": TEXTS})[0]
+    assert (line.read, line.written) == pytest.approx((read, written))
+    assert line.dollars == pytest.approx(read * 1e-6 + written * 10e-6)
+    assert line.hours == 0
+
+
+def test_the_table_says_what_is_stored_and_whether_the_budget_suffices(tmp_path):
+    run = {"model": "llama-7b", "benchmark": "wikimia", "methods": ["loss"]}
+    plan = Plan(load_written(tmp_path, study(runs=[run])))
+    lines = table(estimate(plan, FLOPS, {}), FLOPS, 13.5)
+    assert lines[2].startswith("| llama-7b | ")
+    assert lines[3].startswith("| all | ")
+    assert "To download: 14 GB of weights" in lines[-1]
+    enough = "\n".join(budget(4.0, {"api": (10, 1.0)}, spent=1, budget_usd=5))
+    assert "10 answers of api, for 1.00" in enough
+    assert "1.00 are spent and 4.00 are left" in enough
+    assert "may not suffice" not in enough
+    assert "may not suffice" in "\n".join(budget(4.0, {}, spent=0, budget_usd=3))
+
+
+def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
+    checkpoint(tmp_path / "tiny")
+    runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
+    runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
+    plan = Plan(
+        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
+    )
+    assert assumptions(plan, {}) == [
+        "Entries without `parameters` count as 0: tiny.",
+        "Entries without `expected` count as 2,000 texts of each subset and length: licences.",
+        "Entries without `lengths` count as 250 tokens a text: licences.",
+    ]
+    assert len(assumptions(plan, {"licences": TEXTS})) == 1, "a table has its texts"
+
+
+def test_every_model_of_the_paper_study_states_its_parameters():
+    plan = Plan(load_study(CONFIG | {"study": "paper"}))
+    assert not any("parameters" in line for line in assumptions(plan, {}))
+
+
+SPEECHES = {"years": [2005, 2020]}
+ENTRIES = [
+    ({"source": "local", "path": "mine.jsonl", "subsets": ["a", "b"], "lengths": [8],
+      "expected": {"a/8": 10, "b/8": 20}}, [10, 20]),
+    ({"source": "local", "path": "mine.jsonl", "expected": {"all": 5}}, [5]),
+    ({"source": "sotu", "download": "sotu", "texts": 40, "lengths": [32, 64], "members": SPEECHES,
+      "nonmembers": {"years": [2026, 2026]}}, [17 * 40] * 2),
+    ({"source": "sotu_split", "download": "sotu", "texts": 600, "subsets": ["a", "b"], "lengths": [64],
+      "eras": [[1930, 1952]]}, [600] * 2),
+    ({"source": "sotu_questions", "download": "sotu", "question": "speech", "documents": 6,
+      "passages": 2, "lengths": [64], "members": SPEECHES,
+      "nonmembers": SPEECHES}, [24]),
+    ({"source": "sotu_segments", "download": "sotu", "years": [1930, 2024], "subsets": ["head"],
+      "lengths": [512]}, [95]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("entry", "texts"), ENTRIES)
+def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry, texts):
+    typed = entry_of(entry)
+    assert [place[2] for place in places(typed, {"subsets": None, "lengths": None})] == texts
+    subset = entry.get("subsets", [""])[-1]
+    assert {place[2] for place in places(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}

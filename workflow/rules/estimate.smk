@@ -1,0 +1,16 @@
+# What a study will take, estimated before anything is fetched, run or asked.
+localrules:
+    estimate,
+
+
+# No output, so that it always shows the present configuration and the store's state.
+rule estimate:
+    input:
+        lambda wildcards: measured(PLAN).values(),
+    log:
+        "results/<study>/logs/estimate.log",
+    params:
+        answers="results/api/answers.sqlite",
+        table=f"results/{STUDY.name}/estimate.md",
+    script:
+        "../../scripts/estimate.py"
