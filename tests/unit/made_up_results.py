@@ -18,7 +18,7 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
-from pretrace.render import registry
+from pretrace.render import rendering
 from pretrace.render.catalogue import check
 from pretrace.render.registry import SUFFIXES, Artifact
 from pretrace.render.results import Results
@@ -297,7 +297,7 @@ def draw(written: dict[str, Any], results: Results) -> Any:
 
 def render(written: dict[str, Any], results: Results, folder: Path) -> dict[str, Path]:
     """The files of the artifact with these keys."""
-    return registry.render(Artifact.model_validate(written), results, folder)
+    return rendering.render(Artifact.model_validate(written), results, folder)
 
 
 def written(drawing: Any, folder: Path) -> dict[str, bytes]:

@@ -30,7 +30,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     assert page.index(verdict) < page.index("<table")
     assert verdict in files["tex"].read_text()
     escaped = hostile.replace("<", "&lt;").replace(">", "&gt;")
-    assert f"<summary>{' '.join(escaped.split()[:10])} ...</summary>" in page
+    assert f"<summary><bdi>{' '.join(escaped.split()[:10])} ...</bdi></summary>" in page
     assert escaped in page
     assert "<b>w" not in page
     passages = data[(data["unit"] == "text") & (data["method"] == COMBINED)].sort_values(["p", "id"])

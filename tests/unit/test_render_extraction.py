@@ -1,11 +1,12 @@
 """The map of extraction: which window colours a token, how wide a passage is drawn, which words are printed."""
 
+import re
+
 import made_up_results as made_up
 import numpy as np
 import pandas as pd
 import pytest
 import test_render_golden as golden
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from test_extraction import texts_of
 
@@ -16,7 +17,6 @@ from pretrace.render.figures.extraction import (
     covering,
     draw_stretches,
     excerpts_of,
-    shown_documents,
 )
 
 
@@ -26,7 +26,7 @@ def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
          "label": 1, "document": "book"}
     )  # fmt: skip
     axis = Figure().add_subplot()
-    draw_stretches(axis, stretches, Normalize(-6, 0))
+    draw_stretches(axis, stretches)
     widths = [path.get_extents().width for path in axis.collections[0].get_paths()]
     assert widths == pytest.approx([10_000, 10, 10_000 / NARROWEST])
 
@@ -51,9 +51,8 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
             assert place == expected
 
 
-def every_token(words: str, likeliest: int, label: int | None = 1, size: int = 5) -> pd.DataFrame:
+def every_token(tokens: list[str], likeliest: int, label: int | None = 1, size: int = 5) -> pd.DataFrame:
     """Windows at every token of a text of words; one has a probability of one half, the others of 1e-9."""
-    tokens = words.split()
     places = range(2, len(tokens) - size + 1)
     rows = [
         {
@@ -68,19 +67,20 @@ def every_token(words: str, likeliest: int, label: int | None = 1, size: int = 5
 
 
 def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its_tokens(tmp_path):
-    windows = every_token(" ".join(f"word{number}" for number in range(80)), likeliest=50)
+    words = [f"word{number}" for number in range(80)]
+    words[50:53] = ["=1+1", "NA", "a\n\tb"]  # a CSV alone would change them
+    windows = every_token(words, likeliest=50)
     windows.loc[windows["at"] == 20, "repeats"] = True
-    excerpts = list(excerpts_of(shown_documents(windows)))
-    assert [excerpt.title for excerpt in excerpts] == [
-        "members: book, from token 21 (likeliest passage: probability 0.5)"
-    ]
-    tokens = [token.strip() for token, _ in excerpts[0].tokens]
-    assert tokens == [f"word{number}" for number in range(21, 76)], (
-        "it does not go over a window that is left out"
-    )
-    coloured = [token.strip() for token, power in excerpts[0].tokens if power > -10]
-    assert coloured == [f"word{number}" for number in range(50, 55)]
     results = golden.results_of(tmp_path, {"windows": windows, "benchmarks": texts_of(windows)})
     artifact = made_up.artifact("extraction_map", panels=[golden.OWN])
-    drawn = made_up.render(artifact, results, tmp_path)["svg"].read_text(encoding="utf-8")
-    assert "<!-- word53 -->" in drawn or "<!--  word53 -->" in drawn
+    files = made_up.render(artifact, results, tmp_path)
+    (excerpt,) = excerpts_of(files["csv"])
+    assert excerpt.title == "members: book (likeliest passage: token 50, probability 0.5)"
+    around, likeliest, after = excerpt.stretches
+    assert around == ("".join(f" {word}" for word in words[21:50]), "", "below 1 in 1,000,000"), (
+        "it does not go over a window that is left out"
+    )
+    assert likeliest[0] == "".join(f" {word}" for word in words[50:55])
+    assert re.fullmatch("#[0-9a-f]{6}", likeliest[1])
+    assert likeliest[2] == "probability 0.5"
+    assert after[0] == "".join(f" {word}" for word in words[55:76])

@@ -120,6 +120,8 @@ def test_names_of_views_and_variants():
     assert view_label("delete-10") == "deletion 10 %"
     assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
     assert view_label("neighbours_by_smollm2-135m-10") == "10 neighbours by smollm2-135m"
+    assert view_label("continuations_by_croissant-10") == "10 continuations by croissant"
+    assert view_label("transpositions-5") == "5 transpositions"
     assert view_label("sotu_historic-tenth") == "sotu_historic-tenth"
     assert view_label("original") == "original"
     assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"

@@ -158,7 +158,7 @@ def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_
 @pytest.mark.parametrize(
     ("renderer", "given", "said"),
     [
-        ("method_lines", {"options": {"x": "eps"}}, "no method has a parameter 'eps'"),
+        ("method_lines", {"options": {"x": "eps"}}, "no method that was scored here has a parameter 'eps'"),
         ("method_lines", {"options": {"x": "length"}}, "no two of its panels differ in length alone"),
         ("prefix_shifts", {"panels": [made_up.PANEL | {"draw": 3}]}, "no shift; there are: .* draw 0;"),
         *((name, {"selection": ["held_out"]}, "'held_out' has a setting for each fold")

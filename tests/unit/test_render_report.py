@@ -16,11 +16,14 @@ from urllib.parse import unquote
 import made_up_results as made_up
 import pandas as pd
 import pytest
+import test_render_golden as golden
+from test_extraction import texts_of
+from test_render_extraction import every_token
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import GgufModel, TrainedModel
-from pretrace.render.registry import Artifact, Panel, outputs
+from pretrace.render.registry import Artifact, Panel
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
@@ -172,13 +175,21 @@ def test_the_page_is_as_it_was(folder: Path, full: str):
 
 
 @pytest.mark.usefixtures("full")
-def test_a_demonstration_comes_before_the_headline(folder: Path):
+def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_any_script(folder: Path):
     headline = made_up.artifact("headline")
-    demonstration = made_up.artifact("extraction_map", artifact="word_for_word")
-    for suffix, path in outputs(Artifact(**demonstration), folder).items():
-        path.write_bytes(outputs(Artifact(**headline), folder)[suffix].read_bytes())
+    demonstration = made_up.artifact("extraction_map", artifact="word_for_word", panels=[golden.OWN])
+    words = ["one", "two", "<script>alert(1)</script>\n", "مرحبا", "가나다", "🙂", "end", "end"]
+    windows = every_token(words, likeliest=2, size=4)
+    results = golden.results_of(folder.parent / "map", {"windows": windows, "benchmarks": texts_of(windows)})
+    made_up.render(demonstration, results, folder)
     opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
     assert opened.index('id="word_for_word"') < opened.index('id="a_headline"')
+    assert opened.count("<script") == 1
+    (passage,) = re.findall(r'<p class="excerpt" dir="auto">(.*?)</p>', opened, flags=re.DOTALL)
+    likeliest = " &lt;script&gt;alert(1)&lt;/script&gt;\n مرحبا 가나다 🙂"
+    assert re.match(
+        rf'<span title="probability 0.5" style="background: #[0-9a-f]{{6}}">{re.escape(likeliest)}', passage
+    )
 
 
 def test_names_of_the_page_are_explained_and_others_are_not():

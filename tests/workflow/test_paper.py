@@ -162,7 +162,7 @@ def test_pinning_the_commits_that_were_read_fetches_and_computes_nothing(paper):
     )
     done = run_paper(project, hub, "--dry-run", "--quiet", "all", revisions=(f"revisions={pins}",))
     planned = set(re.findall(r"^(\w+)\s+\d+$", done.stdout, re.MULTILINE))
-    assert planned <= {"all", "record_provenance", "render_report", "total"}, planned
+    assert planned <= {"all", "check_artifacts", "record_provenance", "render_report", "total"}, planned
 
 
 @pytest.mark.full

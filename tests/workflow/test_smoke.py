@@ -61,7 +61,7 @@ CONCLUSION = re.compile(
 def test_a_run_ends_with_what_was_found_and_a_second_one_has_nothing_to_do(finished):
     first = (finished.path / "first_run.log").read_text(encoding="utf-8")
     assert len(CONCLUSION.findall(first)) == 1
-    shown = finished.smoke("all", "tables", "results/smoke/figures/surp_figure3.pdf").stdout
+    shown = finished.smoke("all", "results/smoke/figures/surp_figure3.pdf").stdout
     assert NOTHING in shown
     assert not CONCLUSION.search(shown), "the report was not made"
 
@@ -96,14 +96,39 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     planned = smoke.smoke("--dry-run", "results/smoke/tables/results_tpr.csv").stdout
     assert jobs_of(planned) == {"render_table": 1, "total": 1}
     planned = jobs_of(smoke.smoke("--dry-run").stdout)
-    told = {"record_provenance": 1, "render_report": 1, "all": 1}
-    assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 5}
+    told = {"record_provenance": 1, "render_report": 1, "check_artifacts": 1, "all": 1}
+    assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
 
 
 def jobs_of(planned: str) -> dict[str, int]:
     """The number of jobs by rule that a dry run shows."""
     (stats,) = re.findall(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", planned, re.M)[:1]
     return {name: int(number) for name, number in re.findall(r"(\w+) +(\d+)", stats)}
+
+
+def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(smoke):
+    curves = smoke.path / "scripts" / "pretrace" / "render" / "figures" / "curves.py"
+    whole = curves.read_text(encoding="utf-8")
+    curves.write_text(whole + '\n\ndef roc(*_):\n    raise KeyError("boom")\n', encoding="utf-8")
+    report = smoke.path / "results" / "smoke" / "report.html"
+    for run in ("first", "second"):
+        report.unlink()
+        failed = smoke.smoke(check=False)
+        assert failed.returncode == 1, run
+        assert "3 tables and figures are not complete" in failed.stdout
+        assert re.search(
+            r"^texts, 8 words, target +.*\n.*\nsurp_figure3: This figure could not be shown: KeyError: 'boom'.*\n"
+            r"(?:pretrace: \d+ different warn.*\n)?pretrace: the report is results/smoke/report.html$",
+            failed.stdout, re.M,
+        ), failed.stdout  # fmt: skip
+        assert "KeyError: &#39;boom&#39;" in report.read_text(encoding="utf-8")
+        planned = jobs_of(smoke.smoke("--dry-run").stdout)
+        assert planned["render_figure"] == 1, "it is rendered again, and nothing else"
+        assert "render_table" not in planned
+    curves.write_text(whole, encoding="utf-8")
+    smoke.smoke()
+    assert "boom" not in report.read_text(encoding="utf-8")
+    assert NOTHING in smoke.smoke("--dry-run").stdout
 
 
 def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):

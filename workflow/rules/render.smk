@@ -1,7 +1,13 @@
+localrules:
+    check_artifacts,
+
+
+# What cannot be shown leaves the rest: the files say why, and the record does.
 rule render_table:
     input:
         files=artifact.files,
     output:
+        record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/tables/{artifact}.csv",
         md="results/<study>/tables/{artifact}.md",
         tex="results/<study>/tables/{artifact}.tex",
@@ -27,6 +33,7 @@ rule render_table:
 
 use rule render_table as render_figure with:
     output:
+        record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/figures/{artifact}.csv",
         pdf="results/<study>/figures/{artifact}.pdf",
         png="results/<study>/figures/{artifact}.png",
@@ -87,3 +94,18 @@ rule render_report:
         shots=PLAN.benchmarks_with_shots,
     script:
         "../../scripts/render_report.py"
+
+
+# The last job of `all`, `tables` and `figures` fails if a table or figure did, and makes the next run render it again.
+rule check_artifacts:
+    input:
+        records=lambda wildcards: PLAN.records_of_rendering(wildcards.target),
+        report=lambda wildcards: PLAN.report if wildcards.target == "all" else [],
+    output:
+        "results/<study>/rendered/{target}.txt",
+    log:
+        "results/<study>/logs/check_artifacts/{target}.log",
+    wildcard_constraints:
+        target="all|tables|figures",
+    script:
+        "../../scripts/check_artifacts.py"

@@ -129,7 +129,7 @@ class BenchmarkEntry(Keys):
     `blind_audit` and `placebos` rank the benchmark's own value among these."""
     expected: dict[str, Annotated[int, Field(ge=0)]] = {}
     """Expected number of rows, by length, subset, `subset/length` or `all`. A different number gives a warning.
-    `compute_estimate` uses these numbers; without them it assumes 2,000 texts of each subset and length."""
+    `estimate` uses these numbers; without them it assumes 2,000 texts of each subset and length."""
 
     @property
     def texts_of_a_length(self) -> int | None:

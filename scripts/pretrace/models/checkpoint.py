@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
@@ -21,10 +22,21 @@ BESIDE = (
     "chat_template.jinja",
 )
 RECORD = "checkpoint.json"
+ADAPTER = "adapter_config.json"
 _VERIFIED = "verified.json"
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
+_INTEGERS = ("I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL")
+
+
+class Tensor(NamedTuple):
+    """A tensor in a file of weights; `dtype` as safetensors writes it."""
+
+    file: str
+    name: str
+    dtype: str
+    shape: list[int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +69,7 @@ class Checkpoint:
         Large weights take a minute. With `folder` a file is hashed once: verified.json in it keeps its hash, size and
         times, and counts as long as all are equal.
         """
+        refuse_adapter(self.path)
         memory = None if folder is None else folder / _VERIFIED
         known = read_json(memory) if memory and memory.is_file() else {}
         hashed = {}
@@ -74,11 +87,10 @@ class Checkpoint:
         if memory and hashed:
             write_json(memory, known | hashed)
 
-    def tensors(self) -> Iterator[tuple[str, str, list[int]]]:
-        """Yield (file, name, shape) of each weight."""
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield each tensor of the weights' files."""
         for file in self.weights:
-            for name, shape in _shapes(self._file(file)).items():
-                yield file, name, shape
+            yield from _tensors(self._file(file))
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """Count the weights that are matrices by their shape [rows, columns]."""
@@ -166,7 +178,17 @@ def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = Fal
     return checkpoint
 
 
+def refuse_adapter(path: Path) -> None:
+    """Raise `InputError` for an adapter beside the model, which transformers applies where peft is installed."""
+    if (path / ADAPTER).is_file():
+        raise InputError(
+            f"{path} has an adapter beside the model ({ADAPTER}): whether it is applied would depend on the packages "
+            "of a machine. Merge it into the model (peft: merge_and_unload) and save that, or remove the adapter."
+        )
+
+
 def _settings_of(path: Path) -> list[str]:
+    refuse_adapter(path)
     if not (path / "config.json").is_file():
         raise InputError(f"{path} has no config.json: a checkpoint as `save_pretrained` writes it is needed")
     vocabularies = [name for name in VOCABULARIES if (path / name).is_file()]
@@ -182,7 +204,7 @@ def _weights_of(path: Path) -> list[str]:
     if (path / "model.safetensors").is_file():
         names = ["model.safetensors"]
     elif (path / _INDEX).is_file():
-        names = sorted(set(read_json(path / _INDEX)["weight_map"].values()))
+        names = _shards_of(path / _INDEX)
     elif pickled := sorted(file.name for pattern in _PICKLED for file in path.glob(pattern)):
         raise InputError(
             f"{path} has pickled weights only ({pickled[0]}). Loading a pickle runs any code that it holds, so it is "
@@ -196,17 +218,47 @@ def _weights_of(path: Path) -> list[str]:
             raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        _shapes(path / name)
+        _refuse_integers(path, _tensors(path / name))
     return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
 
 
-def _shapes(file: Path) -> dict[str, list[int]]:
-    """Read the shape of each tensor of a safetensors file; `InputError` if it is damaged."""
+def _shards_of(index: Path) -> list[str]:
+    """Read the names of the files that an index of weights names."""
+    content = read_json(index)
+    shards = content.get("weight_map") if isinstance(content, dict) else None
+    if (
+        not isinstance(shards, dict)
+        or not shards
+        or not all(isinstance(name, str) for name in shards.values())
+    ):
+        raise InputError(
+            f"{index} has no weight_map from the names of weights to their files: save the model again."
+        )
+    return sorted(set(shards.values()))
+
+
+def _refuse_integers(path: Path, tensors: Iterable[Tensor]) -> None:
+    """Raise `InputError` for integer weights unless config.json says how they are quantised."""
+    integers = [
+        tensor
+        for tensor in tensors
+        if tensor.dtype in _INTEGERS and tensor.name.endswith(("weight", "_proj"))
+    ]
+    if integers and "quantization_config" not in (path / "config.json").read_text(encoding="utf-8"):
+        raise InputError(
+            f"{path / integers[0].file} has {integers[0].name} as {integers[0].dtype}, and config.json no "
+            "quantization_config with the scales of integer weights: save the model in a type of floating point."
+        )
+
+
+def _tensors(file: Path) -> list[Tensor]:
+    """Read the names, types and shapes in a safetensors file; `InputError` if it is damaged."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(file, framework="numpy") as tensors:
-            return {name: tensors.get_slice(name).get_shape() for name in tensors.offset_keys()}
+            slices = ((name, tensors.get_slice(name)) for name in tensors.offset_keys())
+            return [Tensor(file.name, name, part.get_dtype(), part.get_shape()) for name, part in slices]
     except SafetensorError as error:
         raise InputError(
             f"{file} is not a safetensors file, or cut short ({error}); replace it by a whole one"

@@ -146,7 +146,7 @@ class ModelEntry(Keys):
     max_length: Maybe[Annotated[int, Field(ge=2)]] = None
     """Longest context in tokens. Longer texts are cut, marked and counted (default, the checkpoint's own)."""
     parameters: Maybe[Annotated[float, Field(ge=1)]] = None
-    """Number of parameters, used by `max_parameters` and `compute_estimate`. Without it the model counts as 0."""
+    """Number of parameters, used by `max_parameters` and `estimate`. Without it the model counts as 0."""
     released: Maybe[Day] = None
     """Release date, quoted (YYYY-MM-DD), for the reader."""
     access: Maybe[str] = None

@@ -5,13 +5,20 @@ from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
 
-from pretrace.models.checkpoint import BESIDE, VOCABULARIES, Checkpoint, write_checkpoint
+from pretrace.models.checkpoint import (
+    ADAPTER,
+    BESIDE,
+    VOCABULARIES,
+    Checkpoint,
+    refuse_adapter,
+    write_checkpoint,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, explained, listing, pinned, snapshot
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
-_SETTINGS = ("config.json", "generation_config.json", "chat_template.jinja", *VOCABULARIES, *BESIDE)
+_SETTINGS = ("config.json", ADAPTER, "generation_config.json", "chat_template.jinja", *VOCABULARIES, *BESIDE)
 _CODE = ("*.py",)
 _PICKLED = "pytorch_model*.bin"
 _CONVERTED = (_PICKLED, "pytorch_model.bin.index.json", *_SETTINGS, *_CODE)
@@ -31,9 +38,11 @@ def fetch_model(
     """
     patterns = _patterns(remote_code)
     try:
-        fetched = snapshot(hub, "model", revision, patterns)
-        if not any(name.endswith(".safetensors") for name in fetched.files):
-            with pinned(None):  # these are commits already
+        settings = snapshot(hub, "model", revision, patterns[len(_WEIGHTS) :])
+        _check_settings(settings.folder, remote_code)
+        with pinned(None):  # these are commits already
+            fetched = snapshot(hub, "model", settings.commit, patterns)
+            if not any(name.endswith(".safetensors") for name in fetched.files):
                 fetched = snapshot(hub, "model", conversion(hub, revision, fetched.commit), patterns)
     except InputError as error:
         raise InputError(f"{error} Access: {access}." if access else str(error)) from error
@@ -58,6 +67,10 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
             files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(
                 _patterns(remote_code)
             )
+    if ADAPTER in files.files:
+        raise InputError(
+            f"{hub} at '{revision}' has an adapter beside the model ({ADAPTER}): name a merged model."
+        )
     shards = [re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name) for name in files.files]
     needed = {
         f"{shard[1]}{number:0{len(shard[2])}d}{shard[3]}{shard[4]}{shard[5]}"
@@ -75,6 +88,15 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
             "of config.yaml."
         )
     return files
+
+
+def _check_settings(folder: Path, remote_code: bool) -> None:
+    """Raise `InputError`, before weights are fetched, for settings with which they cannot be loaded."""
+    from pretrace.models.architecture import loader_of, read_config
+
+    refuse_adapter(folder)
+    if (folder / "config.json").is_file():
+        loader_of(read_config(folder, remote_code=remote_code), folder)
 
 
 def _patterns(remote_code: bool) -> list[str]:

@@ -11,6 +11,13 @@ import torch
 import transformers
 from safetensors import safe_open
 
+from pretrace.models.architecture import (
+    check_causal,
+    check_weights,
+    context_of,
+    loader_of,
+    read_config,
+)
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.models.speeds import MEASURABLE, faster, products
@@ -22,7 +29,6 @@ _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; 
 _EMBEDDINGS = tuple(
     f"{name}.weight" for name in ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
 )
-_CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 
 
 @dataclass(frozen=True)
@@ -50,11 +56,13 @@ class Target:
     def load(self) -> Any:
         """Load the model on its device, in evaluation mode; the weights' files are verified first."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
-        placement = self._placement()
+        path, placement = self.checkpoint.path, self._placement()
+        config = read_config(path, remote_code=self.checkpoint.remote_code)
         transformers.utils.logging.disable_progress_bar()
-        with explain_failure(f"transformers cannot load {self.checkpoint.path}"):
-            model, loading = transformers.AutoModelForCausalLM.from_pretrained(
-                self.checkpoint.path,
+        with explain_failure(f"transformers cannot load {path}"):
+            model, loading = loader_of(config, path).from_pretrained(
+                path,
+                config=config,
                 dtype=getattr(torch, self.dtype.partition("-")[0]),
                 local_files_only=True,
                 use_safetensors=True,
@@ -62,27 +70,23 @@ class Target:
                 output_loading_info=True,
                 **placement,
             )
-        unset = sorted(loading["missing_keys"]) + sorted(str(key) for key in loading["mismatched_keys"])
-        if unset:
-            raise InputError(
-                f"{self.checkpoint.path} lacks weights of its architecture ({', '.join(unset[:3])}): they "
-                "would be random. Save the whole causal language model there."
-            )
+        check_weights(model, loading, self.checkpoint)
         if any(weight.device.type == "meta" for weight in model.parameters()):
             raise InputError(
-                f"{self.checkpoint.path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
+                f"{path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
                 "or set quantise: 8 or 4 for this model."
             )
         devices = getattr(model, "hf_device_map", self.device)
-        log.info("loaded %s: %s on %s", self.checkpoint.path, self.dtype, devices)
-        return model.eval()
+        check_causal(model.eval(), path)
+        log.info("loaded %s: %s on %s", path, self.dtype, devices)
+        return model
 
     def embeddings(self) -> npt.NDArray[np.float32]:
         """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         tables = [
             (file, name)
-            for file, name, shape in self.checkpoint.tensors()
+            for file, name, _, shape in self.checkpoint.tensors()
             if name.endswith(_EMBEDDINGS) and shape[0] == self.vocabulary
         ]
         if len(tables) != 1:
@@ -134,17 +138,19 @@ def load_checkpoint(
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint)
-    config = load_config(checkpoint, tokenizer)
+    config = read_config(checkpoint.path, remote_code=checkpoint.remote_code)
+    text = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
-    limits = [getattr(config, key) for key in _CONTEXT_KEYS if getattr(config, key, None)][:1]
-    limits += [max_length] if max_length else []
+    limits = [
+        limit for limit in (context_of(config, loader_of(config, checkpoint.path)), max_length) if limit
+    ]
     return Target(
         checkpoint=checkpoint,
         tokenizer=tokenizer,
         dtype=_dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device),
         device=device,
-        vocabulary=config.vocab_size,
+        vocabulary=text.vocab_size,
         context=min(limits, default=None),
         measured=folder,
         device_map=device_map,

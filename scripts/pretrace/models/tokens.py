@@ -1,5 +1,6 @@
 """A checkpoint's tokenizer, without its weights, and the start token of a run."""
 
+import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import read_json
+from pretrace.runtime.logs import log
 
 SERVER_START = -1
 """Stands for a start token that a server puts before a text by itself."""
@@ -24,27 +26,45 @@ def load_tokenizer(checkpoint: Checkpoint | Path) -> Any:
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
     with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
-        return transformers.AutoTokenizer.from_pretrained(
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
             checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
         )
+        return _without(_unplaced(tokenizer.get_added_vocab(), checkpoint), tokenizer)
+
+
+def _unplaced(added: dict[str, int], checkpoint: Checkpoint) -> set[str]:
+    """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
+    with explain_failure(f"{checkpoint.path / 'config.json'} cannot be read as a configuration"):
+        config = read_json(checkpoint.path / "config.json")
+        rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
+        return {token for token, id in added.items() if rows is not None and id >= rows}
+
+
+def _without(unplaced: set[str], tokenizer: Any) -> Any:
+    """Return the tokenizer as it reads texts without these added tokens: as any other text that is spelled so."""
+    if unplaced and tokenizer.is_fast:
+        log.warning(
+            "%s: the model has no embedding of %s; texts that hold them are read as spelled",
+            tokenizer.name_or_path, ", ".join(sorted(unplaced)[:5]),
+        )  # fmt: skip
+        backend = tokenizer.backend_tokenizer
+        parts = json.loads(backend.to_str())
+        parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in unplaced]
+        tokenizer._tokenizer = type(backend).from_str(json.dumps(parts))
+    return tokenizer
 
 
 def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """Load the configuration of a checkpoint's text model.
 
-    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know;
-    tokens added to a tokenizer, as a [PAD], may lack a place in the model, because no text holds them.
+    Raises `InputError` for an encoder-decoder model, and if the tokenizer has tokens that the model does not know.
+    Tokens added to a tokenizer, as a [PAD], may lack an embedding: texts are read without them (`load_tokenizer`).
     """
-    import transformers
+    from pretrace.models.architecture import read_config
 
     path = checkpoint.path
-    with explain_failure(f"transformers cannot read {path / 'config.json'}"):
-        config = transformers.AutoConfig.from_pretrained(
-            path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-        )
-    if config.is_encoder_decoder:
-        raise InputError(f"{path} is an encoder-decoder model ({config.model_type}); a causal one is needed")
-    config, added = config.get_text_config(), tokenizer.get_added_vocab()
+    config = read_config(path, remote_code=checkpoint.remote_code).get_text_config()
+    added = tokenizer.get_added_vocab()
     highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
     if highest >= config.vocab_size:
         raise InputError(
@@ -87,6 +107,8 @@ def _is_read_as_it_is(checkpoint: Checkpoint) -> bool:
     parts = read_json(checkpoint.path / "tokenizer.json")
     special = {token["content"] for token in parts["added_tokens"] if token["special"]}
     named = {settings[key] for key in _NAMED & settings.keys()}
+    if _unplaced({token["content"]: token["id"] for token in parts["added_tokens"]}, checkpoint):
+        return False
     return named <= special and not {"added_tokens.json", "special_tokens_map.json"} & checkpoint.files.keys()
 
 

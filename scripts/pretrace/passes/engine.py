@@ -57,6 +57,8 @@ class Engine:
         empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
+        for indices in todo:
+            self._check_ids(window[indices[0]])
         # the tokens decide among equally long texts: batches do not depend on the texts' ids
         todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
@@ -84,10 +86,18 @@ class Engine:
         while todo:
             first = window[todo[0][0]]
             shares = attempt(self._shares, prompt_prefix)
-            longest = (0 if shares else len(prompt_prefix.ids)) + len(first.tokens)
+            ahead = 0 if shares else len(prompt_prefix.ids)
+            longest = ahead + len(first.tokens)
             batch = todo[: max(1, self.batch_tokens // longest)]
+            batch = batch[: self.features.alike([ahead + len(window[places[0]].tokens) for places in batch])]
             requests = [window[indices[0]] for indices in batch]
-            computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
+            try:
+                computed = None if shares is None else attempt(self._run, requests, prompt_prefix, statistics)
+            except IndexError as error:
+                raise InputError(
+                    f"{self.name} has no place for {longest} tokens, as text '{first.text_id}' has ({error}): set a "
+                    "lower max_length for this model."
+                ) from error
             if computed is None:
                 self._back_off(len(batch), longest, first)
                 continue
@@ -108,6 +118,13 @@ class Engine:
                     "its weights are damaged: fetch or save the checkpoint again."
                 )
         return arrays
+
+    def _check_ids(self, request: Request) -> None:
+        if request.tokens.max() >= self.features.vocabulary:
+            raise InputError(
+                f"{self.name}: text '{request.text_id}' has token {request.tokens.max()}, and the model has embeddings "
+                f"of {self.features.vocabulary} tokens. Put the tokenizer there that the model was trained with."
+            )
 
     def _back_off(self, texts: int, longest: int, request: Request) -> None:
         self.batch_tokens = smaller_budget(
@@ -144,15 +161,17 @@ class Engine:
     def _run(self, batch: list[Request], prompt_prefix: PromptPrefix, statistics: str) -> torch.Tensor:
         """Statistics [numbers, tokens of all texts], which a GPU may not have computed yet.
 
-        Right padding under causal attention needs no mask; the last token need not be read.
+        Right padding under causal attention needs no mask; the last token need not be read, but where positions are
+        read by the length of the whole text.
         """
         with torch.inference_mode():
             encoded = self._encoding(prompt_prefix)
             ahead = prompt_prefix.ids if encoded is None else ()
             rows = [np.concatenate([np.asarray(ahead, dtype=np.int32), request.tokens]) for request in batch]
-            inputs = np.zeros((len(rows), max(map(len, rows)) - 1), dtype=np.int64)
+            unread = 0 if self.features.stretches else 1
+            inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
-                place[: len(row) - 1] = row[:-1]
+                place[: len(row) - unread] = row[: len(row) - unread]
             targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]

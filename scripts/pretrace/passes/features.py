@@ -1,7 +1,7 @@
 """The output of a model's forward pass at each position: hidden states, otherwise logits."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,7 @@ import torch
 
 from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.requests import STATISTICS
-from pretrace.passes.statistics import Reduction, output_layer
+from pretrace.passes.statistics import Reduction, base_of, output_layer
 
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
 _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
@@ -22,10 +22,23 @@ def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
     return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
 
 
+_STRETCHED = {"longrope": "original_max_position_embeddings", "dynamic": "max_position_embeddings"}
+"""Rotary embeddings whose angles depend on how long the longest text of a batch is -> the length from which they do."""
+
+
+def _stretches(config: Any) -> list[int]:
+    text = config.get_text_config()
+    rope = getattr(text, "rope_parameters", None) or {}
+    kinds = [rope, *(kind for kind in rope.values() if isinstance(kind, dict))]  # one for each kind of layer
+    names = [(kind, _STRETCHED.get(str(kind.get("rope_type")))) for kind in kinds]
+    return sorted({kind.get(name) or getattr(text, name) for kind, name in names if name})
+
+
 class Features:
     """The base model's last hidden states where one linear layer makes logits of them, else the logits.
 
-    `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them.
+    `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them. `stretches`:
+    lengths of a text beyond which every position is read otherwise.
     """
 
     def __init__(self, model: Any, attention: str | None = None) -> None:
@@ -33,7 +46,7 @@ class Features:
         with torch.inference_mode():
             self._head = output_layer(model)
         self.model = model
-        self._module = model if self._head is None else model.base_model
+        self._module = model if self._head is None else base_of(model)
         devices = [weight.device for weight in model.parameters()]
         self.device, self.dtype = devices[0], model.dtype
         # in float32 torch's kernel is as fast, on a GPU faster
@@ -45,6 +58,8 @@ class Features:
             # grouped heads need not be repeated, which takes a seventh of such a pass
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         self.vocabulary = model.config.get_text_config().vocab_size
+        self.stretches = _stretches(model.config)
+        self.stretches = _stretches(model.config)
 
     def of_model(self, model: Any) -> "Features":
         """Return the features of another model, which computes attention in the same way."""
@@ -80,6 +95,11 @@ class Features:
     def _of(self, output: Any) -> torch.Tensor:
         features: torch.Tensor = output.logits if self._head is None else output.last_hidden_state
         return features
+
+    def alike(self, lengths: Sequence[int]) -> int:
+        """Return how many of these texts, the longest first, may share a batch: no stretch begins between them."""
+        passed = [sum(length > stretch for stretch in self.stretches) for length in lengths]
+        return passed.count(passed[0])
 
     def texts_at_once(self, tokens: int) -> int | None:
         """Return how many texts of this many tokens fit into memory; None if only the budget of batches limits them."""

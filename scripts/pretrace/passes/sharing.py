@@ -18,9 +18,6 @@ from pretrace.runtime.logs import log
 _TOLERANCE = 1e-3
 """Relative to the features' norm. Float32 rounds by 1e-6; a position that is off by one changes features by 0.1."""
 
-_STRETCHED = {"dynamic", "longrope"}
-"""Rotary embeddings whose angles depend on how long the input is: what was read before would change."""
-
 _SMALL = {
     "vocab_size": 512,
     "sliding_window": 8,
@@ -137,54 +134,38 @@ def way_name(sharing: PrefixSharing | None) -> str:
 
 def sharing_of(features: Features, name: str) -> PrefixSharing | None:
     """Choose how this model shares a prompt prefix; None if every text must be sent with it."""
-    chosen = _way_of(features.model)
-    if chosen is not None and not _verified(chosen, features, name):
+    try:
+        chosen = _way_of(features)
+        if chosen is not None and not _verified(chosen, features, name):
+            chosen = None
+    except Exception as error:
+        # the errors of models that have no such cache differ from one to the next
+        if is_out_of_memory(error):
+            raise
+        log.warning(
+            "%s: a prefix cannot be shared (%s: %s); it is put before every text, which takes many times as long",
+            name, type(error).__name__, error,
+        )  # fmt: skip
         chosen = None
     log.info("%s: how texts are read after a prefix: %s", name, way_name(chosen))
     return chosen
 
 
-def _way_of(model: Any) -> PrefixSharing | None:
+def _way_of(features: Features) -> PrefixSharing | None:
     """Return the way that suits the model's layers: keys and values in all of them, or a state in some."""
+    if features.stretches:  # what was read before would change
+        return None
+    model = features.model
     layers = DynamicCache(config=model.config).layers
     # the classes of transformers say so by `_is_stateful`, those of others by their layers alone
     if model._is_stateful or any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers):
         return SteppedState
-    attends = all(isinstance(layer, DynamicLayer) for layer in layers)
-    return SharedCache if attends and not _stretches(model.config) else None
-
-
-def _stretches(config: Any) -> bool:
-    rope = getattr(config.get_text_config(), "rope_parameters", None) or {}
-    kinds = [
-        rope,
-        *(value for value in rope.values() if isinstance(value, dict)),
-    ]  # one for each kind of layer
-    return any(kind.get("rope_type") in _STRETCHED for kind in kinds)
+    return SharedCache if all(isinstance(layer, DynamicLayer) for layer in layers) else None
 
 
 def _verified(way: PrefixSharing, features: Features, name: str) -> bool:
     """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
-    try:
-        off = _off(way, features.of_model(_small(features.model)))
-    except (
-        AttributeError,
-        AssertionError,
-        IndexError,
-        KeyError,
-        RuntimeError,
-        TypeError,
-        ValueError,
-    ) as error:
-        # the errors of models that have no such cache differ from one to the next
-        if is_out_of_memory(error):
-            raise
-        log.warning(
-            "%s: a prefix cannot be shared by %s (%s: %s); it is put before every text, which takes many times as "
-            "long",
-            name, way.way, type(error).__name__, error,
-        )  # fmt: skip
-        return False
+    off = _off(way, features.of_model(_small(features.model)))
     if off > _TOLERANCE:
         log.warning(
             "%s: a prefix that is shared by %s gives features that are off by %.2g of their norm from those of plain "
@@ -212,7 +193,8 @@ def _small(model: Any) -> Any:
     for key, most in _SMALL.items():
         if isinstance(size := getattr(text, key, None), int):
             setattr(text, key, min(size, most))
-    text.pad_token_id = None
+    if isinstance(getattr(text, "pad_token_id", None), int):  # some configurations take no other value
+        text.pad_token_id = min(text.pad_token_id, text.vocab_size - 1)
     with torch.device("cpu"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         small = type(model)._from_config(config, dtype=torch.float32).eval()

@@ -8,13 +8,14 @@ dtype.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import torch
 
+from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.requests import STATISTICS, TOP
 
 _CHUNK = 256  # scored positions that go through the head at a time
@@ -23,19 +24,26 @@ _SLICE = 2048  # columns of the vocabulary in one product of narrow numbers on a
 _SLICED_ROWS = 64  # rows of a slice that are reduced at a time: in cache
 _SLICED_AT_ONCE = 2048  # rows that one product of a slice serves
 _KEPT_ROWS = 512  # the same where their logits are kept for all slices
+_ALIKE = {True: 1e-4, False: 0.03}  # of logits' norm, in float32 or narrower: two ways to the same
 _GROUP = 64  # columns whose highest logit is compared first, in search of the 40 likeliest
 
 
 class Head:
-    """A linear output layer with the buffers of its reductions, allocated once."""
+    """A linear output layer with the buffers of its reductions, allocated once.
 
-    def __init__(self, weight: torch.Tensor, bias: torch.Tensor | None) -> None:
+    `finish` makes the model's logits where the model does more with hidden states than this layer.
+    """
+
+    def __init__(
+        self, weight: torch.Tensor, bias: torch.Tensor | None, finish: "_Finish | None" = None
+    ) -> None:
+        self._finish = finish
         self._on_gpu = weight.device.type == "cuda"
         self._narrow = weight.dtype if weight.dtype != torch.float32 else None
         # a CPU has no product of narrow numbers that is not rounded to them
         self._weight = (weight if self._on_gpu else weight.float()).t()
         self._bias = None if bias is None else bias.float()
-        self._in_slices = self._narrow == torch.bfloat16 and not self._on_gpu
+        self._in_slices = self._narrow == torch.bfloat16 and not self._on_gpu and finish is None
 
     @cached_property
     def _logits(self) -> torch.Tensor:
@@ -63,9 +71,19 @@ class Head:
         return out
 
     def _whole(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
-        logits = self._logits[: len(targets)]
-        self._product(hidden, slice(None), logits)
-        self._reduce(logits, targets, out)
+        self._reduce(self._whole_logits(hidden), targets, out)
+
+    def _whole_logits(self, hidden: torch.Tensor) -> torch.Tensor:
+        """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the next call fills again."""
+
+        return self.layer(hidden) if self._finish is None else self._finish(hidden, self.layer)
+
+    def layer(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Return float32 [..., vocabulary] of `inputs` [..., width], in that buffer: what the layer makes of them."""
+        rows = inputs.reshape(-1, inputs.shape[-1])
+        logits = self._logits[: len(rows)]
+        self._product(rows, slice(None), logits)
+        return logits.view(*inputs.shape[:-1], logits.shape[1])
 
     def _by_slices(self, hidden: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
         """Fill `out` slice by slice of the vocabulary, because whole rows of logits do not stay in cache."""
@@ -103,17 +121,20 @@ class Head:
     def _product(self, hidden: torch.Tensor, columns: slice | torch.Tensor, out: torch.Tensor) -> None:
         """`hidden` [n, width] by these columns of the weights, with the bias, summed and kept in float32."""
         weight = self._weight[:, columns]
-        if self._narrow and self._on_gpu:
-            torch.mm(hidden, weight, out_dtype=torch.float32, out=out)
+        narrow = self._narrow if self._finish is None or self._finish.keeps_inputs else None
+        if narrow and self._on_gpu:
+            torch.mm(hidden.to(narrow), weight, out_dtype=torch.float32, out=out)
         else:
-            with products_in_bfloat16(self._narrow == torch.bfloat16):
-                torch.mm(hidden.float(), weight, out=out)
+            with products_in_bfloat16(narrow == torch.bfloat16):
+                torch.mm(hidden.float(), weight.float(), out=out)
         if self._bias is not None:
             out += self._bias[columns]
 
     def logits(self, hidden: torch.Tensor, ids: torch.Tensor) -> torch.Tensor:
         """Return float32 [n, m], logits of `ids` [m] after `hidden` [n, width], summed in float32."""
         hidden, ids = hidden.to(self._weight.device, self._narrow), ids.to(self._weight.device)
+        if self._finish is not None:
+            return torch.cat([self._whole_logits(rows)[:, ids] for rows in hidden.split(_CHUNK)])
         logits = hidden.float() @ self._weight[:, ids].float()
         return logits if self._bias is None else logits + self._bias[ids]
 
@@ -258,26 +279,111 @@ def spans(total: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-def output_layer(model: Any) -> Head | None:
-    """Return the model's head, where base model and one linear layer give exactly its logits; else None.
+_Layer = Callable[[torch.Tensor], torch.Tensor]
 
-    Models that cap or scale their logits, or transform the last hidden state before the head, are told apart
-    by comparing both ways on a few tokens.
+
+class _Finish:
+    """What a model's own code makes of its last hidden states: it may scale or cap logits, or transform the states.
+
+    `keeps_inputs`: whether the output layer reads the hidden states as they are.
     """
-    layer, base = model.get_output_embeddings(), model.base_model
+
+    def __init__(self, model: Any, read: Any, dtype: torch.dtype) -> None:
+        """`read`: what the base model returned of some tokens; `dtype`: how its hidden states are taken."""
+        self._model, self._read, self._dtype = model, read, dtype
+        self.keeps_inputs = False
+
+    def __call__(self, hidden: torch.Tensor, layer: _Layer) -> torch.Tensor:
+        """Return float32 [n, vocabulary] of `hidden` [n, width], with `layer` in the place of the output layer."""
+        self._read["last_hidden_state"] = hidden.to(self._dtype)[None]
+        ids = torch.zeros(1, len(hidden), dtype=torch.long, device=hidden.device)
+        with (
+            _replaced(base_of(self._model), lambda *args, **kwargs: self._read),
+            _replaced(self._model.get_output_embeddings(), layer),
+        ):
+            logits: torch.Tensor = self._model(input_ids=ids, use_cache=False).logits[0]
+        return logits.to(hidden.device).float()
+
+
+@contextmanager
+def _replaced(module: torch.nn.Module, forward: Callable[..., Any]) -> Iterator[None]:
+    """Within, `forward` is what the module computes; accelerate's hooks may have replaced its own already."""
+    before = vars(module).get("forward")
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+        if before is not None:
+            module.forward = before
+
+
+def base_of(model: Any) -> Any:
+    """Return the part of a model that makes its last hidden states; the model itself if no part is named."""
+    if model.base_model is not model:
+        return model.base_model
+    return (
+        model.get_decoder().base_model if hasattr(model, "get_decoder") else model
+    )  # of a multimodal wrapper
+
+
+def output_layer(model: Any) -> Head | None:
+    """Return what makes logits of the base model's last hidden states, in float32; None if nothing does.
+
+    It is one linear layer, or the model's own code around this layer. Which of them shows when the layer is replaced by
+    one that returns marks: numbers so large that any cap or scale changes them.
+    """
+    layer, base = model.get_output_embeddings(), base_of(model)
     if not isinstance(layer, torch.nn.Linear) or base is model:
         return None
-    probe = torch.arange(8, device=layer.weight.device).remainder(layer.weight.shape[0])[None]
-    logits = model(input_ids=probe, use_cache=False).logits.float()
-    hidden = getattr(base(input_ids=probe, use_cache=False), "last_hidden_state", None)
-    if hidden is None or hidden.shape[-1] != layer.weight.shape[1]:
+    probe = torch.arange(8, device=model.device).remainder(layer.weight.shape[0])[None]
+    inputs, reads = [], []
+    # whole numbers up to 64, which every type has
+    marks = torch.arange(8 * layer.weight.shape[0], device=layer.weight.device).remainder(129).sub(64.0)
+    marks = marks.view(8, -1)
+
+    def marked(hidden: torch.Tensor) -> torch.Tensor:
+        inputs.append(hidden)
+        return marks.view(*hidden.shape[:-1], -1)
+
+    hook = base.register_forward_hook(lambda module, arguments, output: reads.append(output))
+    try:
+        with _replaced(layer, marked):
+            finished = model(input_ids=probe, use_cache=False).logits[0]
+        if not reads:  # some models call a part of their base model
+            base(input_ids=probe, use_cache=False)
+    finally:
+        hook.remove()
+    hidden = getattr(reads[0], "last_hidden_state", None)
+    if hidden is None or hidden.shape[-1] != layer.weight.shape[1] or len(inputs) != 1:
         return None
-    close = torch.allclose(
-        # Mamba's hidden states are float32 whatever the weights' type
-        layer(hidden.to(layer.weight.dtype)).float().to(logits.device),
-        logits,
-        rtol=1e-3,
-        atol=1e-5,
-        equal_nan=True,
-    )
-    return Head(layer.weight, layer.bias) if close else None
+    # Mamba's hidden states are float32 whatever the weights' type
+    states = hidden.to(inputs[0].device, inputs[0].dtype)
+    unchanged = torch.allclose(inputs[0].float(), states.float(), equal_nan=True)
+    if unchanged and torch.equal(finished.to(marks.device).float(), marks):
+        return Head(layer.weight, layer.bias)
+    return _finished_head(model, layer, probe, reads[0])
+
+
+def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any) -> Head | None:
+    """Return the layer in the model's own code, if that gives the model's logits; else None."""
+    hidden = read.last_hidden_state[0].to(layer.weight.device)
+    logits = model(input_ids=probe, use_cache=False).logits[0].to(hidden.device).float()
+    logits = logits.log_softmax(-1).clamp(min=-100)
+    for dtype in (torch.float32, model.dtype):
+        finish = _Finish(model, read, dtype)
+        head = Head(layer.weight, layer.bias, finish)
+
+        def watched(inputs: torch.Tensor, finish: _Finish = finish, head: Head = head) -> torch.Tensor:
+            finish.keeps_inputs = torch.equal(inputs.reshape(hidden.shape).float(), hidden.float())
+            return head.layer(inputs)
+
+        try:
+            finished = finish(hidden, watched).log_softmax(-1).clamp(min=-100)
+        except Exception as error:  # layers in between have narrow weights, or need other inputs
+            if is_out_of_memory(error):
+                raise
+            continue
+        if (finished - logits).norm() <= _ALIKE[model.dtype == torch.float32] * logits.norm():
+            return head
+    return None

@@ -147,6 +147,7 @@ class Reader:
             longest = len(todo[0].ids)
             size = max(1, self.batch_tokens // longest)
             batch = todo[: min(size, self.features.texts_at_once(longest) or size)]
+            batch = batch[: self.features.alike([len(branch.ids) for branch in batch])]
             computed = attempt(self._forward, batch, answer, past)
             if computed is None:
                 self.back_off(len(batch), longest)

@@ -114,6 +114,9 @@ CALIBRATION_LABELS = {
     "cross_fitted": "calibrated (cross-fitted)",
 }
 
+COUNTED = ("neighbours", "continuations", "transpositions")
+"""Views whose number counts variants; any other number is a share of the words in percent."""
+
 VIEW_LABELS = {
     "original": "original",
     "delete": "deletion",
@@ -151,7 +154,7 @@ def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> st
         name, number = view, ""
     start, by, model = name.partition("_by_")
     model = names.get(model, model)
-    if start == "neighbours":
+    if start in COUNTED:
         words = [number, start, "by" if by else "", model]
     else:
         words = [VIEW_LABELS.get(start + by[:-1], start), model, f"{number} %" if number else ""]

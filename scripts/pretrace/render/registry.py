@@ -1,4 +1,4 @@
-"""What an artifact is, and the one way to render one. Imports no pandas, no matplotlib."""
+"""What an artifact is and what it may not be. Imports no pandas, no matplotlib."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -189,30 +189,26 @@ class Artifact(Keys):
         there = in_order(methods)
         return sorted([method for method in self.methods or there if method in there], key=is_control)
 
-    def error(self, message: str, panel: Panel | None = None) -> InputError:
+    def error(self, message: str, panel: Panel | None = None) -> "ArtifactError":
         """Return an error that names the artifact, and the panel if there is one."""
+        return ArtifactError(self.artifact, message, panel)
+
+    def empty(self, message: str, panel: Panel | None = None) -> "ArtifactError":
+        """Return the error of an artifact or a panel for which the results have nothing, which is nobody's fault."""
+        return ArtifactError(self.artifact, message, panel, is_empty=True)
+
+
+class ArtifactError(InputError):
+    """An artifact, or one panel of it, cannot be shown. `is_empty`: the results have nothing for it."""
+
+    def __init__(self, artifact: str, message: str, panel: Panel | None, *, is_empty: bool = False) -> None:
         place = f", panel {panel.name}" if panel else ""
-        return InputError(f"artifact {self.artifact}{place}: {message}")
+        super().__init__(f"artifact {artifact}{place}: {message}")
+        self.message, self.panel, self.is_empty = message, panel, is_empty
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
-    """Return the paths of an artifact's files under the study's folder, by suffix."""
+    """Return the paths of an artifact's files under the study's folder, by suffix, and of the `record` of rendering."""
     kind = renderer_of(artifact.renderer).kind
-    return {suffix: folder / f"{kind}s" / f"{artifact.artifact}.{suffix}" for suffix in SUFFIXES[kind]}
-
-
-def render(artifact: Artifact, results: Any, folder: Path) -> dict[str, Path]:
-    """Draw an artifact of some `results.Results` and write its `outputs` under `folder` (results/{study}).
-
-    Equal data give equal bytes.
-    Raises `InputError` where nothing in the results matches, naming artifact, panel and what is there.
-    """
-    renderer, files = renderer_of(artifact.renderer), outputs(artifact, folder)
-    notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
-    notes += [artifact.limits] if artifact.limits else []
-    if "published" not in renderer.needs:  # the reproduction says so itself, number by number
-        reasons = {missing.name: missing.reason for missing in artifact.missing}
-        notes += [f"{artifact.called(name)} is left out: {reason}." for name, reason in reasons.items()]
-    shown = renderer.function()(artifact, results)
-    shown.noted([*notes, *artifact.cautions]).write(files)
-    return files
+    files = {suffix: folder / f"{kind}s" / f"{artifact.artifact}.{suffix}" for suffix in SUFFIXES[kind]}
+    return files | {"record": folder / "rendered" / f"{artifact.artifact}.json"}

@@ -15,10 +15,11 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.catalogue import RENDERERS
+from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
 from pretrace.render.registry import Artifact, Panel, outputs
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import write_text
+from pretrace.runtime.files import read_json, write_text
 
 PIXELS_PER_INCH = 120
 MEASURED = frozenset({"metrics", "tests", "tokens"})
@@ -44,6 +45,7 @@ class Section:
     image: str = ""
     width: int = 0
     reading: str = ""
+    excerpts: tuple[Excerpt, ...] = ()
 
 
 def render_report(
@@ -164,7 +166,7 @@ def _section(artifact: Artifact, folder: Path) -> Section:
             else Path(os.path.relpath(path, folder)).as_posix(),
         )
         for suffix, path in files.items()
-        if suffix not in ("html", "txt")
+        if suffix not in ("html", "txt", "record")
     )
     if "html" in files:
         return replace(section, links=links, table=_text(files["html"]))
@@ -172,7 +174,18 @@ def _section(artifact: Artifact, folder: Path) -> Section:
     image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
-    return replace(section, reading=reading, links=links, image=image, width=width)
+    section = replace(section, reading=reading, links=links, image=image, width=width)
+    if artifact.renderer == "extraction_map" and rendering_of(artifact, folder)["shown"]:
+        return replace(section, excerpts=tuple(excerpts_of(files["csv"])))
+    return section
+
+
+def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:
+    """Return what `rendering.render` recorded: `shown`, and sentences of what `failed` and what was `empty`."""
+    if artifact.unavailable:
+        return {"shown": False, "failed": [], "empty": []}
+    record: dict[str, Any] = read_json(outputs(artifact, folder)["record"])
+    return record
 
 
 def _address(kind: str, text: str) -> str:

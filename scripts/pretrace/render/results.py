@@ -83,7 +83,7 @@ class Results:
             there = self.read(statistic, panel.pair)
             keys = dict.fromkeys(["subset", "length", "reference", *panel.fixed])
             listed = _listing(there[[key for key in keys if key in there]])
-            raise artifact.error(f"there is no {what}; there are: {listed}", panel)
+            raise artifact.empty(f"there is no {what}; there are: {listed}", panel)
         if "reference" in rows:
             _check_one_reference(what, rows, artifact, panel)
         return rows
@@ -105,7 +105,7 @@ class Results:
             fitting = [names for names in rows["reference"].unique() if named <= {*names.split(", ")}]
             rows = rows[rows["reference"].isin(fitting[:1])]
         if rows.empty and hint:
-            raise artifact.error(hint, panel)
+            raise artifact.empty(hint, panel)
         return rows
 
     def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
@@ -113,7 +113,7 @@ class Results:
         frame = rows_like(self.read(curve, panel.pair), row, KEYS)
         if frame.empty:
             setting = f"{row['method']} at setting '{row['setting']}'"
-            raise artifact.error(f"there is no {curve} of {setting}; its scores are all equal", panel)
+            raise artifact.empty(f"there is no {curve} of {setting}; its scores are all equal", panel)
         return frame
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
@@ -143,12 +143,12 @@ class Results:
 
         `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
-        expanded = [place for panel in artifact.panels for place in self._expanded(panel)]
+        expanded = [place for panel in artifact.panels for place in self.expanded(panel)]
         for key, values in artifact.options.across.items():
             expanded = [panel.replaced(**{key: value}) for panel in expanded for value in values]
         return expanded
 
-    def _expanded(self, panel: Panel) -> list[Panel]:
+    def expanded(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
         evaluated = panel.pair in self.metrics
         frame = self.read("metrics", panel.pair) if evaluated else self.read("benchmarks", panel.benchmark)
@@ -194,7 +194,7 @@ class Results:
         else:
             rows = rows[~rows["method"].str.contains(";")]
         if rows.empty and what == "metrics":
-            raise artifact.error(_nothing(artifact, panel, frame, evaluation_set), panel)
+            raise artifact.empty(_nothing(artifact, panel, frame, evaluation_set), panel)
         for method, own in rows.groupby("method"):
             _check_one_reference(str(method), own, artifact, panel)
         return rows
@@ -216,7 +216,7 @@ class Results:
                 rows = along(self.grid(artifact, panel, method), parameter, method, default)
                 curves += [(value, method, row) for value, row in rows]
         if not curves:
-            raise artifact.error(f"no method has a parameter '{parameter}'", panel)
+            raise artifact.empty(f"no method that was scored here has a parameter '{parameter}'", panel)
         along_it = {method for _, method, _ in curves}
         return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
 
@@ -286,7 +286,7 @@ def estimates(
         for row, numbers in _tested(artifact.replaced(metric=metric), results, drawn, selections, placebos)
     ]
     if not records:
-        raise artifact.error(f"no method has a value at {joined(selections)} settings")
+        raise artifact.empty(f"no method has a value at {joined(selections)} settings")
     if options.draws:
         records = over_draws(records, len(options.draws))
     records += averages_of(records, [panel.plain() for panel in panels], options.average, options.blocks)

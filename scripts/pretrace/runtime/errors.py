@@ -35,6 +35,9 @@ def remedy(error: BaseException, otherwise: str = "") -> str:
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
 
 
+_MOST_SAID = 600  # characters of a library's own message
+
+
 @contextmanager
 def explain_failure(what: str) -> Iterator[None]:
     """Turn whatever a library raises while it reads a user's files into an `InputError` that begins with `what`.
@@ -47,7 +50,9 @@ def explain_failure(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         cause = error.__cause__ or error
-        raise InputError(f"{what}: {type(cause).__name__}: {cause}") from error
+        said = " ".join(str(cause).split())  # some name every class that they know
+        shown = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
+        raise InputError(f"{what}: {type(cause).__name__}: {shown}") from error
 
 
 @contextmanager

@@ -185,6 +185,14 @@ class Plan:
     def figures(self) -> list[str]:
         return self._files_of("figure")
 
+    def records_of_rendering(self, target: str) -> list[str]:
+        """Return the records of rendering of the artifacts of a target: `all`, `tables` or `figures`."""
+        return [
+            f"results/{self.study.name}/rendered/{artifact.artifact}.json"
+            for artifact in self._rendered
+            if target in ("all", f"{artifact.kind}s")
+        ]
+
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""

@@ -155,7 +155,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = _of_document(artifact, panel, rows)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
-            raise artifact.error("no non-member has answers with probabilities", panel)
+            raise artifact.empty("no non-member has answers with probabilities", panel)
         calibration = pd.Categorical(rows["calibration"], list(CALIBRATION_LABELS))
         rows = rows.assign(calibration=calibration).sort_values(["calibration", "letter"])
         series = rows["calibration"].astype(object).map(CALIBRATION_LABELS)

@@ -1,12 +1,11 @@
 """How figures look and how they are written: sizes, palette, fonts, and bytes that do not change."""
 
-import hashlib
-import tempfile
+import logging
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from itertools import cycle
 from pathlib import Path
 from textwrap import wrap
@@ -24,10 +23,8 @@ from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
 from pretrace.render.names import METHOD_LABELS, chance_level
-from pretrace.render.phrases import is_wide
 from pretrace.render.rows import csv_text
 from pretrace.runtime.files import atomic_path, write_text
-from pretrace.runtime.logs import log
 
 COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page
 
@@ -59,11 +56,18 @@ STYLE = {
     "pdf.fonttype": 42,
     "ps.fonttype": 42,
     "svg.fonttype": "path",
+    "text.parse_math": False,  # a title is the user's, and may have dollars in it
     "svg.hashsalt": "pretrace",
     "figure.constrained_layout.use": True,
 }
 DPI = 300
-FONT = "DejaVu Sans"  # comes with matplotlib; `sheet` adds another for the Chinese characters that it lacks
+FONTS = (
+    "DejaVu Sans",  # comes with matplotlib, so that Latin text looks the same on every machine
+    "Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei", "WenQuanYi Micro Hei",
+    "Noto Sans KR", "NanumGothic", "Noto Sans Devanagari", "Noto Sans Thai", "Noto Emoji", "Symbola",
+)  # fmt: skip
+"""A character is drawn by the first of these fonts that the machine has and that holds it."""
+
 
 _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -71,46 +75,28 @@ _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None, "Creator": None},
 }
 
-CHINESE_FONT = files("justmytype_intl_cjk") / "fonts/ofl/notosanssc/NotoSansSC[wght].ttf"
-"""Noto Sans SC (SIL Open Font License), the same on every machine."""
 
-_REGULAR = 400  # of the font's weights, 100 to 900; matplotlib can draw the first alone
-_FAMILY, _FULL_NAME, _POSTSCRIPT_NAME, _TYPOGRAPHIC_FAMILY = 1, 4, 6, 16
-
-
-@cache
-def chinese_family(characters: str) -> str:
-    """Register a font that holds these characters with matplotlib; return the name of its family.
-
-    The name is a hash of the characters, so that matplotlib takes no other font for it. Takes about a second.
-    Characters that the font lacks are logged; they show as boxes.
-    """
-    from fontTools.subset import Options, Subsetter
-    from fontTools.ttLib import TTFont
-    from fontTools.varLib.instancer import instantiateVariableFont
-
-    name = f"Noto Sans SC {hashlib.sha256(characters.encode()).hexdigest()[:12]}"
-    with CHINESE_FONT.open("rb") as file:
-        font = TTFont(file, lazy=True, recalcTimestamp=False)
-        subsetter = Subsetter(Options(layout_features=[], notdef_outline=True, name_IDs=[1, 2, 4, 6]))
-        subsetter.populate(text=characters)
-        subsetter.subset(font)
-        if lacking := sorted(set(map(ord, characters)) - set(font.getBestCmap())):
-            log.warning("Noto Sans SC lacks %s, which show as boxes", "".join(map(chr, lacking)))
-        instantiateVariableFont(font, {"wght": _REGULAR}, inplace=True)
-        for number in (_FAMILY, _FULL_NAME, _TYPOGRAPHIC_FAMILY):
-            font["name"].setName(name, number, 3, 1, 0x409)
-        font["name"].setName(name.replace(" ", ""), _POSTSCRIPT_NAME, 3, 1, 0x409)
-        path = Path(_folder().name) / f"{name.replace(' ', '')}.ttf"
-        font.save(path)
-    font_manager.fontManager.addfont(path)
-    return name
+logging.getLogger("matplotlib.font_manager").setLevel(
+    logging.ERROR
+)  # a font of another weight needs no warning
 
 
 @cache
-def _folder() -> "tempfile.TemporaryDirectory[str]":
-    """Make a folder that is removed when the process ends; figures are written before."""
-    return tempfile.TemporaryDirectory(prefix="pretrace-fonts-")
+def fonts() -> tuple[str, ...]:
+    """Return those of `FONTS` that this machine has."""
+    there = set(font_manager.get_font_names())
+    return tuple(name for name in FONTS if name in there)
+
+
+def undrawable(figure: Figure) -> str:
+    """Return the characters of a figure that no font of this machine has; matplotlib draws boxes in their place."""
+    written = {character for text in figure.findobj(Text) for character in text.get_text()}
+    faces = [font_manager.get_font(font_manager.findfont(name)) for name in fonts()]
+    return "".join(
+        character
+        for character in sorted(written)
+        if not character.isspace() and not any(face.get_char_index(ord(character)) for face in faces)
+    )
 
 
 @contextmanager
@@ -119,21 +105,11 @@ def style() -> Iterator[None]:
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.rcParams.update(STYLE)
-        mpl.rcParams["font.family"] = FONT
-        yield
-
-
-def _add_chinese(figure: Figure) -> None:
-    """Give every text with Chinese in it a second font, which draws what the first one lacks."""
-    for axes in figure.axes:
-        axes.get_xticklabels(), axes.get_yticklabels()  # these are empty until somebody asks for them
-    chinese = [text for text in figure.findobj(Text) if any(map(is_wide, text.get_text()))]
-    if not chinese:
-        return
-    characters = {character for text in chinese for character in text.get_text() if is_wide(character)}
-    family = chinese_family("".join(sorted(characters)))
-    for text in chinese:
-        text.set_fontfamily([FONT, family])
+        mpl.rcParams["font.family"] = fonts()
+        with warnings.catch_warnings():
+            # `Drawing.write` says so under the figure
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
+            yield
 
 
 @contextmanager
@@ -143,7 +119,6 @@ def sheet(width: float, height: float) -> Iterator[Figure]:
         figure = Figure(figsize=(width, height))
         FigureCanvasAgg(figure)
         yield figure
-        _add_chinese(figure)
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
 
@@ -262,18 +237,37 @@ class Drawing:
     frame: pd.DataFrame
     reading: str = ""
 
+    @classmethod
+    def empty(cls, frame: pd.DataFrame) -> "Drawing":
+        """Return a figure without a panel, for `missing` to say why."""
+        with sheet(PAGE, LINE) as figure:
+            return cls(figure, frame)
+
     def noted(self, notes: Sequence[str]) -> "Drawing":
         """Return the figure with further sentences in its reading."""
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
 
+    def missing(self, reasons: Sequence[str]) -> "Drawing":
+        """Return the figure with the reasons why panels are missing, under the others and in its reading."""
+        if not reasons:
+            return self
+        width = self.figure.get_figwidth()
+        words = "\n".join(wrapped(reason, width) for reason in reasons)
+        self.figure.text(0.01, 0, words, va="top", fontsize=7, color=VERMILION)
+        return self.noted(reasons)
+
     def write(self, files: dict[str, Path]) -> None:
         """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""
+        # reasons are below the edge of the figure
+        box = "tight" if any(text.get_position()[1] <= 0 for text in self.figure.texts) else None
         with style():
             for suffix, metadata in _METADATA.items():
                 with atomic_path(files[suffix]) as part:
-                    self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata)
+                    self.figure.savefig(part, format=suffix, dpi=DPI, metadata=metadata, bbox_inches=box)
+        lacking = undrawable(self.figure)
+        boxes = f"This machine has no font for {lacking}: the figure shows boxes, the data have the names."
         write_text(files["csv"], csv_text(self.frame))
-        write_text(files["txt"], self.reading + "\n")
+        write_text(files["txt"], self.noted([boxes] * bool(lacking)).reading + "\n")
 
 
 @dataclass(frozen=True)

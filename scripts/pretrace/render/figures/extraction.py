@@ -1,8 +1,10 @@
 """Where along its documents a model gives a text back."""
 
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -11,15 +13,14 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.collections import PatchCollection
-from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.colors import ListedColormap, Normalize, to_hex
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
 from pretrace.render.names import CLASSES
-from pretrace.render.phrases import is_wide
-from pretrace.render.registry import Artifact, Panel
+from pretrace.render.registry import ACROSS, Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import in_print, of_panels, records_of
 
@@ -34,10 +35,10 @@ UNLIKELY = "#E6E6E6"
 COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 """Without the darkest reds: black words can be read on it."""
 
-COLUMNS, LINES, BEFORE = 104, 3, 30
-"""Characters and lines of an excerpt, and the tokens of it before the likeliest passage."""
-MONOSPACE, CHARACTER = "DejaVu Sans Mono", 0.602  # the width of its characters in units of the font size
-_ROW, _LINE = 0.14, 0.125  # inches of a document's bar and of a line of words
+NORM = Normalize(LEAST, 0)
+BEFORE, AFTER = 30, 50  # tokens of an excerpt around the likeliest passage
+_ROW = 0.14  # inches of a document's bar
+_RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 NONE, GROUND = -2, -1
 """In place of a window: none covers the token; none that is likely enough for a colour."""
@@ -45,20 +46,25 @@ NONE, GROUND = -2, -1
 
 @dataclass(frozen=True)
 class Excerpt:
-    """The surroundings of the likeliest passage of a class: a title, and its tokens with ln of their probabilities."""
+    """The surroundings of a class's likeliest passage: `stretches` are its words, each with a colour of CSS or "" and
+    what a reader is told who points at it.
+    """
 
     title: str
-    tokens: list[tuple[str, float]]
+    stretches: list[tuple[str, str, str]]
 
 
 def extraction_map(artifact: Artifact, results: Results) -> Drawing:
-    """Draw bars of the documents of each panel, and excerpts; the likeliest passages are the reading."""
+    """Draw bars of the documents of each panel; the likeliest passages are the reading.
+
+    In the data, the stretches around the likeliest passage of each class have their `words`: see `excerpts_of`.
+    """
     panels = results.panels(artifact)
     windows = [shown_documents(results.in_panel("windows", panel)) for panel in panels]
-    if not any(map(len, windows)):
-        raise artifact.error("none of its panels has a window")
+    for panel, frame in zip(panels, windows, strict=True):
+        if frame.empty:
+            raise artifact.empty("no text has a window that does not repeat the text", panel)
     frames = [_stretches(frame) for frame in windows]
-    excerpts = [list(excerpts_of(frame)) for frame in windows]
     passages = [
         (f"{panel.name}, " if len(panels) > 1 else "") + line
         for panel, frame in zip(panels, windows, strict=True)
@@ -73,7 +79,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
             *passages,
         ]
     reading += results.cautions(panels)
-    return Drawing(_figure(panels, frames, excerpts), frame, "\n".join(reading))
+    return Drawing(_figure(panels, frames), frame, "\n".join(reading))
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
@@ -123,19 +129,50 @@ def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
     """Return a row for each run of tokens of a document with the same likeliest window.
 
     It goes from `start` to `end` (tokens of the document) and has ln of the window's probability, and its passage.
+    `words` is the text of the run's tokens that are in an excerpt, as JSON; "" if there are none.
     """
-    frames = [_stretches_of_text(text) for _, text in windows.groupby(["row", "text_id"], sort=True)]
+    near = [_near_likeliest(windows[windows["label"].eq(label)]) for label in GROUPS]
+    tokens = pd.concat([windows.iloc[:0], *near]).set_index(["text_id", "at"])["token"].to_dict()
+    frames = [_stretches_of_text(text, tokens) for _, text in windows.groupby(["row", "text_id"], sort=True)]
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame()
 
 
-def _stretches_of_text(text: pd.DataFrame) -> pd.DataFrame:
+def _stretches_of_text(text: pd.DataFrame, tokens: Mapping[Any, str]) -> pd.DataFrame:
     first = text.iloc[0]
     which = covering(text)
     starts = np.flatnonzero(np.diff(which, prepend=NONE - 1))
     runs = pd.DataFrame({"at": which[starts], "start": starts, "end": [*starts[1:], len(which)]})
     runs = runs[runs["at"] != NONE].merge(text[["at", "log_p_top", "passage"]], on="at", how="left")
+    words = [
+        "".join(tokens.get((first["text_id"], place), "") for place in range(start, end))
+        for start, end in zip(runs["start"], runs["end"], strict=True)
+    ]
     about = {key: first[key] for key in ("document", "label", "row", "text_id")}
-    return runs.assign(**about, start=runs["start"] + first["offset"], end=runs["end"] + first["offset"])
+    places = {key: runs[key] + first["offset"] for key in ("start", "end")}
+    # JSON keeps what a CSV would change: line breaks, NA, a first character that a spreadsheet runs
+    return runs.assign(
+        **about, **places, words=[json.dumps(run, ensure_ascii=False) if run else "" for run in words]
+    )
+
+
+def _near_likeliest(windows: pd.DataFrame) -> pd.DataFrame:
+    """Return the windows that begin at the tokens around the likeliest passage, if windows begin at every token."""
+    own = windows[windows["log_p_top"].notna() & windows["token"].ne("")]
+    if own.empty:
+        return own
+    top = records_of(own.nlargest(1, "log_p_top"))[0]
+    text = windows[windows["text_id"].eq(top["text_id"])].sort_values("at")
+    places = text["at"].to_numpy(int)
+    without_gap = np.cumsum(np.diff(places, prepend=places[0]) > 1)
+    near = (places >= top["at"] - BEFORE) & (places <= top["at"] + top["suffix"] + AFTER)
+    text = text[near & (without_gap == without_gap[places == top["at"]])]
+    # no window begins at a text's last tokens: the end of the passage that is missing follows the last one
+    shown = "".join(text.loc[text["at"] >= top["at"], "token"]).lstrip()
+    passage = top["passage"].lstrip()
+    if passage.startswith(shown):
+        last = text["at"].eq(text["at"].max())
+        text["token"] = text["token"].where(~last, text["token"] + passage[len(shown) :])
+    return text
 
 
 def covering(text: pd.DataFrame) -> np.ndarray:
@@ -151,65 +188,49 @@ def covering(text: pd.DataFrame) -> np.ndarray:
     return np.select([highest == -np.inf, highest <= ground], [NONE, GROUND], places)
 
 
-def excerpts_of(windows: pd.DataFrame) -> Iterator[Excerpt]:
-    """Yield the surroundings of each class's likeliest passage, if windows begin at every token."""
-    for label in GROUPS:
-        own = windows[windows["label"].eq(label) & windows["log_p_top"].notna() & windows["token"].ne("")]
-        if own.empty:
-            continue
-        top = records_of(own.nlargest(1, "log_p_top"))[0]
-        text = windows[windows["text_id"].eq(top["text_id"])].sort_values("at")
-        places = text["at"].to_numpy()
-        without_gap = np.cumsum(np.diff(places, prepend=places[0]) > 1)
-        same = without_gap == without_gap[places == top["at"]]
-        near = np.flatnonzero(same & (places >= top["at"] - BEFORE))[: COLUMNS * LINES]
-        if len(near) < 2:
-            continue
-        which = covering(text)[places[near]]
-        likely = dict(zip(places.tolist(), text["log_p_top"].tolist(), strict=True))
-        powers = [likely.get(place, -np.inf) for place in which.tolist()]
-        place = f"{GROUPS[label]}: {top['document']}, from token {places[near[0]]:,}"
-        likeliest = f"likeliest passage: probability {exp(top['log_p_top']):.2g}"
-        title = f"{place} ({likeliest if top['log_p_top'] > log(GIVEN_BACK) else NONE_LIKELY})"
-        yield Excerpt(title, list(zip(text["token"].to_numpy()[near].tolist(), powers, strict=True)))
+def excerpts_of(csv: Path) -> Iterator[Excerpt]:
+    """Yield the surroundings of the likeliest passage of each panel and class from the data of `extraction_map`."""
+    frame = pd.read_csv(csv, keep_default_na=False, dtype={"document": str, "words": str})
+    frame = frame[frame["words"] != ""].assign(log_p_top=pd.to_numeric(frame["log_p_top"], errors="coerce"))
+    panel = frame.columns.intersection(["model", "benchmark", "subset", "length", *ACROSS])
+    for _, own in frame.groupby([*panel, "label", "text_id"], sort=False, dropna=False):
+        rows = records_of(own.sort_values("start"))
+        top = max(rows, key=lambda row: -np.inf if pd.isna(row["log_p_top"]) else float(row["log_p_top"]))
+        p = float(np.exp(top["log_p_top"]))  # missing below the first colour
+        likeliest = f"likeliest passage: token {top['start']:,}, probability {p:.2g}"
+        title = f"{GROUPS[top['label']]}: {top['document']} ({likeliest if p > GIVEN_BACK else NONE_LIKELY})"
+        yield Excerpt(title, [(json.loads(row["words"]), *_heat(row["log_p_top"])) for row in rows])
 
 
-def _figure(
-    panels: Sequence[Panel], frames: Sequence[pd.DataFrame], excerpts: Sequence[Sequence[Excerpt]]
-) -> Any:
-    """Draw each panel's bars with its excerpts under them, and at the bottom the scale of colours."""
-    norm = Normalize(LEAST, 0)
-    heights: list[float] = []
-    for frame, words in zip(frames, excerpts, strict=True):
-        heights += [_ROW * (int(frame["row"].max()) + 1.5), *[_LINE * (LINES + 1)] * len(words)]
-    around = 0.5 * len(panels) + 0.08 * len(heights) + 0.6  # titles and axes' labels, space, the colour bar
+def _heat(log_p: float) -> tuple[str, str]:
+    """Return the colour of CSS of a stretch, "" if it is grey in the figure, and its probability in words."""
+    power = log_p / log(10)
+    if pd.isna(power) or power <= LEAST:
+        return "", f"below 1 in {10**-LEAST:,}"
+    return to_hex(COLORS(NORM(power))), f"probability {exp(log_p):.2g}"
+
+
+def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
+    """Draw each panel's bars, and at the bottom the scale of colours."""
+    heights = [_ROW * (int(frame["row"].max()) + 1.5) for frame in frames]
+    around = 0.58 * len(panels) + 0.6  # titles and axes' labels, the colour bar
     with sheet(PAGE, sum(heights) + around) as figure:
-        axes = iter(figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0])
-        drawn = []
-        for number, (panel, frame, words) in enumerate(zip(panels, frames, excerpts, strict=True)):
-            bars = next(axes)
-            draw_stretches(bars, frame, norm)
+        axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+        for number, (bars, panel, frame) in enumerate(zip(axes, panels, frames, strict=True)):
+            draw_stretches(bars, frame)
             title = (letter(number) if len(panels) > 1 else "") + panel.name
             bars.set_title(wrapped(title, PAGE), loc="left")
-            drawn += [(next(axes), excerpt) for excerpt in words]
         bar = figure.colorbar(
-            ScalarMappable(norm, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
+            ScalarMappable(NORM, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
         )
         bar.set_label("probability that the model emits the passage which a token is part of")
-        labels = [f"$10^{{{power}}}$" for power in range(LEAST, 0, 2)]
+        labels = [f"10{str(power).translate(_RAISED)}" for power in range(LEAST, 0, 2)]
         bar.set_ticks(range(LEAST, 1, 2), labels=[*labels, "1"])
         bar.outline.set_linewidth(0.5)
-        for axis, _ in drawn:
-            axis.set(xlim=(0, COLUMNS), ylim=(LINES, -1))
-            axis.set_axis_off()
-        figure.draw_without_rendering()  # the layout gives axes their width, and that the words their size
-        for axis, excerpt in drawn:
-            points = 72 * figure.get_figwidth() * axis.get_position().width
-            _write(axis, excerpt, norm, size=points / COLUMNS / CHARACTER)
     return figure
 
 
-def draw_stretches(axis: Axes, frame: pd.DataFrame, norm: Normalize) -> None:
+def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     """Draw a bar a document under the name of its class: likely passages are coloured, others grey."""
     longest = float(frame["end"].max())
     frame = frame.sort_values("log_p_top", na_position="first", kind="stable")  # the likeliest on top
@@ -219,7 +240,7 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame, norm: Normalize) -> None:
     widths = widths.where(np.isnan(powers), widths.clip(longest / NARROWEST))
     places = zip(frame["start"], widths, frame["row"], strict=True)
     boxes = [Rectangle((start, row - 0.4), width, 0.8) for start, width, row in places]
-    fills = [UNLIKELY if np.isnan(power) else COLORS(norm(power)) for power in powers]
+    fills = [UNLIKELY if np.isnan(power) else COLORS(NORM(power)) for power in powers]
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     documents = frame.drop_duplicates("row").sort_values("row")
     for row in records_of(documents.drop_duplicates("label")):
@@ -229,35 +250,6 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame, norm: Normalize) -> None:
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)
     axis.set(xlim=(0, longest), ylim=(documents["row"].max() + 0.6, -0.5), xlabel="token")
-
-
-def _write(axis: Axes, excerpt: Excerpt, norm: Normalize, size: float) -> None:
-    """Write an excerpt line by line, each token on its colour; `size`: of the font (points)."""
-    title = axis.text(0, -0.5, excerpt.title, fontsize=6, color=GREY, va="center", parse_math=False)
-    title.set_in_layout(False)
-    column = line = 0
-    for token, power in excerpt.tokens:
-        words = " ".join(f"x{token}x".split())[1:-1]  # one space for any white space, at the ends too
-        width = _width(words)
-        if column + width > COLUMNS:
-            column, line = 0, line + 1
-        if line == LINES:
-            break
-        if column == 0:
-            words = words.lstrip()
-            width = _width(words)
-        if power > LEAST * log(10):
-            color = COLORS(norm(power / log(10)))
-            axis.add_patch(Rectangle((column, line), width, 1, facecolor=color, linewidth=0))
-        text = axis.text(column, line + 0.5, words, fontsize=size, family=MONOSPACE, va="center_baseline",
-                         parse_math=False)  # fmt: skip
-        text.set_in_layout(False)
-        column += width
-
-
-def _width(words: str) -> int:
-    """Return the columns that words take in a monospaced font."""
-    return sum(2 if is_wide(character) else 1 for character in words)
 
 
 def _passages(windows: pd.DataFrame) -> Iterator[str]:

@@ -56,7 +56,7 @@ def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -
             )
     if not records:
         there = f"there are: {', '.join(sorted(grid)[:5])} ..."
-        raise artifact.error(f"{method} has no setting of {x} and {y} alone; {there}", panel)
+        raise artifact.empty(f"{method} has no setting of {x} and {y} alone; {there}", panel)
     frame = long_frame(records).sort_values([x, y], ignore_index=True)
     return frame.assign(best=frame.index == frame["value"].idxmax())
 

@@ -105,7 +105,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
     """
     frame = rates(compared_of(artifact, results))
     if frame.empty:
-        raise artifact.error("none of the published numbers was measured")
+        raise artifact.empty("none of the published numbers was measured")
     papers = read_papers(results)
     numbers = {str(paper): own for paper, own in frame.groupby("paper", sort=False)}
     handles: dict[str, Any] = {}

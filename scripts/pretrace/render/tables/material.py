@@ -89,7 +89,7 @@ def document_times(artifact: Artifact, results: Results) -> Table:
         for (method, setting), seconds in _seconds(artifact, results, panel).items()
     ]
     if not records:
-        raise artifact.error("none of its methods was timed on its panels")
+        raise artifact.empty("none of its methods was timed on its panels")
     frame = long_frame(sorted(records, key=lambda row: artifact.methods.index(row["method"])))
     blocks = by_method(frame, panels, [SECONDS], label=setting_label, by=("method", "setting"))
     notes = [

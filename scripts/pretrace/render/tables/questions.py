@@ -33,7 +33,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
         row for place, panel in enumerate(panels) for row in _accuracies(artifact, results, panel, place)
     ]
     if not records:
-        raise artifact.error("its panels have no answers to questions")
+        raise artifact.empty("its panels have no answers to questions")
     records.sort(key=_order)
     average, given = artifact.options.average, [panel.plain() for panel in panels]
     averages = averages_of(records, given, average, by=("method", "setting"))
@@ -161,7 +161,7 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
     table = results.estimates_of(artifact, panel, "letters", "in_range", "letter_probability", "letter_added")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
-        raise artifact.error("no clean document", panel)
+        raise artifact.empty("no clean document", panel)
     calibrations = pd.Categorical(table["calibration"], list(CALIBRATION_LABELS))
     records = []
     for _, own in table.groupby(["label", calibrations], observed=True):

@@ -204,6 +204,10 @@ class Table:
     def noted(self, notes: Sequence[str]) -> "Table":
         return replace(self, notes=(*self.notes, *notes))
 
+    def missing(self, reasons: Sequence[str]) -> "Table":
+        """Return the table with the reasons why panels are missing, before its other notes."""
+        return replace(self, notes=(*reasons, *self.notes))
+
     def write(self, files: Mapping[str, Path]) -> None:
         """Write csv, md, tex and html, each atomically."""
         write_text(files["csv"], csv_text(self.frame))
@@ -372,7 +376,7 @@ HTML = Markup(
     "<u>{}</u>",
     "<i>{}</i>",
     '<span class="rest">{}</span>',
-    '<details class="passage"><summary>{}</summary><p>{}</p></details>',
+    '<details class="passage"><summary><bdi>{}</bdi></summary><p dir="auto">{}</p></details>',
 )
 
 

@@ -1,0 +1,115 @@
+"""The one way to render an artifact: what cannot be shown leaves the rest, and the artifact says why."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from pretrace.render.catalogue import renderer_of
+from pretrace.render.figures.drawing import Drawing
+from pretrace.render.registry import Artifact, ArtifactError, outputs
+from pretrace.render.results import Results
+from pretrace.render.tables.table import table_of
+from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.files import write_json
+from pretrace.runtime.logs import log
+
+
+@dataclass(frozen=True)
+class NotShown:
+    """A panel, or a whole artifact, that is not shown, and the error that says why."""
+
+    name: str
+    error: Exception
+
+    @property
+    def failed(self) -> bool:
+        """Tell whether something went wrong; else the results have nothing for it."""
+        return not (isinstance(self.error, ArtifactError) and self.error.is_empty)
+
+    @property
+    def reason(self) -> str:
+        if isinstance(self.error, ArtifactError):
+            return self.error.message
+        if isinstance(self.error, InputError):
+            return str(self.error)
+        return f"{type(self.error).__name__}: {self.error} (a defect of pretrace; its job's log has the traceback)"
+
+    def __str__(self) -> str:
+        verb = "could not be shown" if self.failed else "is not shown"
+        return f"{self.name} {verb}: {self.reason.rstrip('.')}."
+
+    def log(self, artifact: str) -> None:
+        """Log the sentence, and of a defect the traceback."""
+        if not isinstance(self.error, InputError):
+            log.error("%s", self.name, exc_info=self.error, extra={"file_only": True})
+        (log.error if self.failed else log.warning)("%s: %s", artifact, self)
+
+
+def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path]:
+    """Draw an artifact of some `results.Results` and write its `outputs` under `folder` (results/{study}).
+
+    A panel that fails or has nothing to show is left out, and an artifact without a panel says why. The file `record`
+    lists both: `failed` and `empty` are sentences, `shown` tells whether there is a panel. Equal data give equal bytes.
+    """
+    files, is_shown = outputs(artifact, folder), True
+    notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
+    notes += [artifact.limits] if artifact.limits else []
+    if (
+        "published" not in renderer_of(artifact.renderer).needs
+    ):  # the reproduction says so itself, number by number
+        reasons = {missing.name: missing.reason for missing in artifact.missing}
+        notes += [f"{artifact.called(name)} is left out: {reason}." for name, reason in reasons.items()]
+    try:
+        drawn, not_shown = _draw_panels(artifact, results)
+        drawn.noted([*notes, *artifact.cautions]).missing([*map(str, not_shown)]).write(files)
+    except Exception as error:
+        if remedy(error):  # the machine's fault, as a full disk
+            raise
+        kind = renderer_of(artifact.renderer).kind
+        not_shown, is_shown = [_not_shown(f"This {kind}", error)], False
+        frame = pd.DataFrame([{"not_shown": artifact.artifact, "reason": not_shown[0].reason}])
+        nothing = table_of(artifact, [], [], frame) if kind == "table" else Drawing.empty(frame)
+        nothing.missing([str(not_shown[0])]).write(files)
+    for panel in not_shown:
+        panel.log(artifact.artifact)
+    said = {
+        key: [f"{artifact.artifact}: {panel}" for panel in not_shown if panel.failed == failed]
+        for key, failed in (("failed", True), ("empty", False))
+    }
+    write_json(files["record"], {"shown": is_shown} | said)
+    return files
+
+
+def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:
+    """Return the drawn artifact without the panels that cannot be drawn; raises if none can be."""
+    draw = renderer_of(artifact.renderer).function()
+    try:
+        return draw(artifact, results), []
+    except Exception as first:
+        if remedy(first) or "published" in renderer_of(artifact.renderer).needs:
+            raise
+        waiting, others, not_shown = [*artifact.panels], [], []
+        while waiting:
+            panel = waiting.pop(0)
+            try:
+                draw(artifact.replaced(panels=[panel]), results)
+            except Exception as error:
+                about = error.panel if isinstance(error, ArtifactError) else panel
+                if about and about != panel and about in (places := results.expanded(panel)):
+                    waiting = [*places, *waiting]  # one length or subset of several
+                    continue
+                if about:
+                    not_shown.append(_not_shown(panel.name, error))
+                    continue
+                # else the artifact as a whole is at fault: some need two panels
+            others.append(panel)
+        if not others or not not_shown:
+            raise
+        return draw(artifact.replaced(panels=others), results), not_shown
+
+
+def _not_shown(name: str, error: Exception) -> NotShown:
+    panel = error.panel if isinstance(error, ArtifactError) else None
+    return NotShown(panel.name if panel else name, error)

@@ -1,0 +1,250 @@
+"""Checkpoints that are not what config.json says are refused by name; what is harmless about them changes no number."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import transformers
+from made_up_jobs import expected_statistics, full_request, requests_of, rows, target_of
+from safetensors.torch import load_file, save_file
+
+import tiny_models
+from pretrace.models.checkpoint import register_local
+from pretrace.passes.engine import Engine
+from pretrace.passes.prompt_prefix import PromptPrefix
+from pretrace.runtime.errors import InputError
+
+GENERATOR = np.random.default_rng(0)
+SIZES = {
+    "vocab_size": tiny_models.VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 64, "max_position_embeddings": tiny_models.CONTEXT, "pad_token_id": 3,
+}  # fmt: skip
+
+
+@pytest.fixture
+def folder(tiny_checkpoint, tmp_path):
+    """Gives a copy of a tiny checkpoint of a kind."""
+    return lambda kind="llama": Path(shutil.copytree(tiny_checkpoint(kind).parent / "model", tmp_path / kind))
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Gives the folder of a model with a tokenizer, drawn wide."""
+
+    def save(model):
+        torch.manual_seed(0)
+        with torch.no_grad():
+            for weight in model.parameters():
+                weight.normal_(0, 0.2)
+        model.save_pretrained(tmp_path / "model")
+        tiny_models.tiny_tokenizer().save_pretrained(tmp_path / "model")
+        return tmp_path / "model"
+
+    return save
+
+
+def configured(folder, **changes):
+    file = folder / "config.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+
+
+def reweighted(folder, change):
+    weights = load_file(folder / "model.safetensors")
+    save_file(change(weights), folder / "model.safetensors", metadata={"format": "pt"})
+
+
+def indexed(content):
+    def index(folder):
+        (folder / "model.safetensors").unlink()
+        (folder / "model.safetensors.index.json").write_text(content)
+
+    return index
+
+
+def loaded(folder):
+    register_local(folder, folder.parent / "checkpoint.json")
+    target = target_of(folder.parent / "checkpoint.json")
+    return target, target.load()
+
+
+def check(folder, sizes, prompt_prefix, plain=transformers.AutoModelForCausalLM):
+    """Texts of these many tokens, in one batch, have the numbers of plain transformers, one text at a time."""
+    target, model = loaded(folder)
+    reference = plain.from_pretrained(folder, dtype=torch.float32).eval()
+    texts = [GENERATOR.integers(4, 299, size).tolist() for size in sizes]
+    computed = Engine(model, "tiny", 4096).statistics(
+        requests_of(texts), prompt_prefix, statistics="logprobs"
+    )
+    for tokens, values in zip(texts, computed, strict=True):
+        expected = expected_statistics(reference, prompt_prefix.ids, tokens)[:1]
+        np.testing.assert_allclose(values, expected, atol=1e-5, rtol=0)
+    return target
+
+
+QUERIES = "model.layers.0.self_attn.q_proj"
+REFUSED = {
+    "fewer layers": (lambda folder: configured(folder, num_hidden_layers=1), r"does not use.*model\.layers\.1\."),
+    "no layer": (lambda folder: configured(folder, num_hidden_layers=0), r"does not use.*and \d+ more"),
+    "less than none": (lambda folder: configured(folder, num_hidden_layers=-1), "does not use"),
+    "biases of another architecture": (
+        lambda folder: reweighted(folder, lambda weights: weights | {f"{QUERIES}.bias": torch.ones(32)}),
+        r"LlamaForCausalLM does not use.*q_proj\.bias",
+    ),
+    "integers without scales": (
+        lambda folder: reweighted(
+            folder, lambda weights: {name: (9 * weight).to(torch.int8) for name, weight in weights.items()}
+        ),
+        r"weight as I8.*no quantization_config",
+    ),
+    "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "merge_and_unload"),
+    "both directions": (lambda folder: configured(folder, is_causal=False), "not causal.*a token changes"),
+    "pictures": (lambda folder: configured(folder, model_type="vit"), "type vit.* no causal language model"),
+    "nested without end": (indexed("[" * 100_000), "not valid JSON"),
+} | {
+    f"index {content}": (indexed(content), "no weight_map")
+    for content in ("{}", "[]", "null", '{"weight_map": []}', '{"weight_map": {}}', '{"weight_map": {"a": 5}}')
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", REFUSED)
+def test_a_checkpoint_that_is_not_what_it_says_is_refused_in_a_sentence(folder, fault):
+    change, says = REFUSED[fault]
+    change(copied := folder())
+    with pytest.raises(InputError, match=says) as refused:
+        loaded(copied)
+    assert len(str(refused.value)) < 500
+
+
+def test_an_adapter_that_comes_later_is_refused_too(folder):
+    target, _ = loaded(copied := folder())
+    (copied / "adapter_config.json").write_text("{}")
+    with pytest.raises(InputError, match="adapter"):
+        target.load()
+
+
+@pytest.mark.parametrize("kind", ["Bert", "Roberta", "XLM"])
+def test_a_model_that_reads_both_ways_is_refused(saved, kind):
+    model = transformers.AutoModelForCausalLM.from_config(getattr(transformers, f"{kind}Config")(**SIZES))
+    with pytest.raises(InputError, match="not causal"):
+        loaded(saved(model))
+
+
+def test_masks_of_old_checkpoints_are_no_weights(folder):
+    place = "transformer.h.0.attn.attention"
+    masks = {
+        f"{place}.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8),
+        f"{place}.masked_bias": torch.tensor(-1e9),
+    }
+    reweighted(copied := folder("gpt_neo"), lambda weights: weights | masks)
+    loaded(copied)
+
+
+@pytest.mark.parametrize("kind", ["llama", "mixtral"])
+@pytest.mark.parametrize(
+    "flags",
+    [{"return_dict": False}, {"output_attentions": True, "output_hidden_states": True, "use_cache": False},
+     {"output_router_logits": True}, {"_attn_implementation": "flash_attention_2"},
+     {"attn_implementation": "flash_attention_2"}, {"transformers_weights": "other.safetensors"},
+     {"experts_implementation": "deepgemm"}, {"torchscript": True}],
+)  # fmt: skip
+def test_flags_of_how_a_model_is_run_change_no_number(folder, tiny_model, kind, flags):
+    configured(copied := folder(kind), **flags)
+    _, model = loaded(copied)
+    texts, shots = requests_of([[5, 6, 7, 8], [9, 10]]), PromptPrefix((0,), ((20, 21, 22),))
+    computed, expected = (
+        Engine(read, "tiny", 64).statistics(texts, shots, statistics="logprobs")
+        for read in (model, tiny_model(kind))
+    )
+    for values, others in zip(computed, expected, strict=True):
+        np.testing.assert_array_equal(values, others)
+
+
+def test_a_limit_that_is_not_positive_is_none(folder):
+    configured(copied := folder(), max_position_embeddings=-1)
+    assert check(copied, (5, 200), PromptPrefix((1,))).context is None
+
+
+def test_positions_that_begin_after_the_paddings_id_leave_fewer_places(saved):
+    model = transformers.RobertaForCausalLM(transformers.RobertaConfig(**SIZES, is_decoder=True))
+    places = tiny_models.CONTEXT - 4
+    assert check(saved(model), (5, places), PromptPrefix(())).context == places
+
+
+def test_the_text_part_of_a_multimodal_model_is_read(saved):
+    config = transformers.Mistral3Config(
+        text_config=SIZES | {"model_type": "mistral", "head_dim": 8, "num_key_value_heads": 2},
+        vision_config={"model_type": "pixtral", "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+                       "num_attention_heads": 2, "image_size": 28, "patch_size": 14, "head_dim": 8},
+    )  # fmt: skip
+    folder = saved(transformers.Mistral3ForConditionalGeneration(config))
+    for shots in ((), ((20, 21, 22),)):
+        check(folder, (5, 30), PromptPrefix((1,), shots), transformers.AutoModelForImageTextToText)
+
+
+@pytest.mark.parametrize("shots", [(), ((20, 21, 22), (23, 24, 25, 26))])
+def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
+    """Also where the length with the last token, which need not be read, is the first beyond it."""
+    factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 32}
+    config = transformers.Phi3Config(
+        **SIZES, rope_parameters={"rope_type": "longrope", "rope_theta": 1e4, **factors}
+    )
+    folder = saved(transformers.Phi3ForCausalLM(config))
+    check(folder, (5, 20, 24, 25, 31, 32, 33, 55, 60), PromptPrefix((1,) if shots else (), shots))
+
+
+SPELLED = "The [PAD] of the union", "the state of the union"
+
+
+def test_an_added_token_without_an_embedding_is_read_as_spelled(tiny_checkpoint, job, tmp_path, warnings):
+    folder = Path(shutil.copytree(tiny_checkpoint("llama").parent / "model", tmp_path / "added"))
+    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer.add_tokens([f"[{number}]" for number in range(tiny_models.VOCABULARY - len(tokenizer))])
+    spelled = tokenizer(SPELLED[0], add_special_tokens=False)["input_ids"]
+    tokenizer.add_special_tokens({"pad_token": "[PAD]"})
+    assert tokenizer.pad_token_id == tiny_models.VOCABULARY
+    tokenizer.save_pretrained(folder)
+    register_local(folder, tmp_path / "checkpoint.json")
+    manifest = job([full_request()], texts=SPELLED, target=target_of(tmp_path / "checkpoint.json"))
+    assert rows(job, manifest)[0]["token_ids"] == spelled
+    assert "[PAD]" in warnings()
+
+
+def test_a_token_without_an_embedding_names_its_text(tiny_model):
+    engine = Engine(tiny_model("llama"), "tiny", 64)
+    with pytest.raises(InputError, match=r"text 't1' has token 320.*320 tokens"):
+        engine.statistics(requests_of([[5, 6], [5, 320]]), PromptPrefix((0,)), statistics="logprobs")
+
+
+HEADS = {
+    "Gemma2": {"head_dim": 8, "final_logit_softcapping": 5.0},
+    "Granite": {"logits_scaling": 3.0},
+    "Cohere": {"logit_scale": 0.3},
+    "MiniCPM3": {"dim_model_base": 5, "q_lora_rank": 16, "kv_lora_rank": 16, "qk_rope_head_dim": 8,
+                 "qk_nope_head_dim": 8, "v_head_dim": 8},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_scaled_and_capped_logits_of_bfloat16_are_not_rounded(kind):
+    """Numbers are those of the same hidden states, finished in float32 by the model's own code."""
+    torch.manual_seed(0)
+    config = getattr(transformers, f"{kind}Config")(**SIZES, num_key_value_heads=4, **HEADS[kind])
+    model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
+    with torch.no_grad():
+        for weight in model.parameters():
+            weight.add_(0.3 * torch.randn_like(weight))
+    tokens = GENERATOR.integers(4, 299, 60).tolist()
+    [computed] = Engine(model, "tiny", 4096).statistics(
+        requests_of([tokens]), PromptPrefix((1,)), statistics="full"
+    )
+    with torch.inference_mode():
+        hidden = model.base_model(input_ids=torch.tensor([[1, *tokens[:-1]]])).last_hidden_state.float()
+        model.base_model.forward = lambda *_, **__: transformers.modeling_outputs.BaseModelOutputWithPast(
+            hidden
+        )
+        logits = model.float()(input_ids=torch.zeros(1, 1, dtype=torch.long)).logits[0]
+    expected = logits.double().log_softmax(-1).gather(1, torch.tensor(tokens)[:, None])[:, 0]
+    np.testing.assert_allclose(computed[0], expected, atol=1e-4, rtol=0)

@@ -1,0 +1,97 @@
+"""What cannot be shown leaves the rest: the other panels, the files, and a record of why."""
+
+import errno
+from pathlib import Path
+
+import made_up_results as made_up
+import pandas as pd
+import pytest
+
+from pretrace.render.catalogue import Renderer
+from pretrace.runtime.files import read_json
+
+TOO_LONG = made_up.PANEL | {"length": 999}
+ABSENT = made_up.PANEL | {"benchmark": "absent"}
+HEATMAP = {"options": {"method": "surp", "x": "eps", "y": "percentile"}}
+OVER_GAMMA = {"options": {"x": "gamma"}, "selection": ["default"]}
+RENDERERS = {"method_table": ("md", {}), "heatmap": ("txt", HEATMAP), "method_lines": ("txt", OVER_GAMMA)}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    return made_up.make_study(tmp_path_factory.mktemp("study"))
+
+
+def rendered(renderer: str, results, folder: Path, *panels) -> tuple[str, str, dict]:
+    """The data of an artifact, the words under it, and its record."""
+    suffix, keys = RENDERERS[renderer]
+    files = made_up.render(made_up.artifact(renderer, panels=[*panels], **keys), results, folder)
+    assert all(path.stat().st_size for path in files.values())
+    words = files[suffix].read_text(encoding="utf-8").replace("\\", "")
+    return files["csv"].read_text(encoding="utf-8"), words, read_json(files["record"])
+
+
+@pytest.mark.parametrize("renderer", ["method_table", "heatmap"])
+def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_why(
+    renderer, results, tmp_path
+):
+    data, words, record = rendered(renderer, results, tmp_path, TOO_LONG, made_up.PANEL, ABSENT)
+    alone, _, clean = rendered(renderer, results, tmp_path, made_up.PANEL)
+    assert data == alone
+    assert clean == {"shown": True, "failed": [], "empty": []}
+    (empty,), (failed,) = record["empty"], record["failed"]
+    assert record["shown"]
+    assert empty.startswith(
+        f"a_{renderer}: tiny-135m on speeches, 999 words is not shown: no row with metric auc"
+    )
+    assert failed.startswith(f"a_{renderer}: tiny-135m on absent, 64 words could not be shown: no ")
+    for sentence in (empty, failed):
+        assert sentence.partition(": ")[2] in words
+
+
+@pytest.mark.parametrize(
+    ("renderer", "panel", "why"),
+    [
+        ("method_table", TOO_LONG, "no row with metric auc"),
+        ("heatmap", TOO_LONG, "no row with metric auc"),
+        ("method_lines", made_up.PANEL, "no method that was scored here has a parameter 'gamma'"),
+    ],
+)
+def test_an_artifact_without_a_panel_says_why(renderer, panel, why, results, tmp_path):
+    data, words, record = rendered(renderer, results, tmp_path, panel)
+    assert not record["shown"]
+    assert not record["failed"], "nobody's fault"
+    assert record["empty"][0].partition(": ")[2] in words
+    assert why in data
+
+
+def test_one_empty_length_of_a_panel_of_all_leaves_the_others(results, tmp_path):
+    def with_longer(frame: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([frame, frame[frame["metric"] != "auc"].assign(length=512)], ignore_index=True)
+
+    changed = made_up.changed(results, tmp_path, "metrics", with_longer)
+    every = {key: value for key, value in made_up.PANEL.items() if key != "length"}
+    data, _, record = rendered("heatmap", changed, tmp_path, every)
+    assert set(pd.read_csv(tmp_path / "figures" / "a_heatmap.csv")["length"]) == {64}, data
+    assert "512 words is not shown" in record["empty"][0]
+
+
+def raising(error: Exception):
+    def draw(*_):
+        raise error
+
+    return lambda _: draw
+
+
+def test_a_defect_is_told_with_its_traceback_in_the_log_and_a_full_disk_ends_the_job(
+    results, tmp_path, monkeypatch, caplog
+):
+    monkeypatch.setattr(Renderer, "function", raising(KeyError("boom")))
+    _, words, record = rendered("heatmap", results, tmp_path, made_up.PANEL)
+    said = "This figure could not be shown: KeyError: 'boom' (a defect of pretrace"
+    assert said in words
+    assert said in record["failed"][0]
+    assert "Traceback" in caplog.text
+    monkeypatch.setattr(Renderer, "function", raising(OSError(errno.ENOSPC, "No space left")))
+    with pytest.raises(OSError, match="No space"):
+        rendered("heatmap", results, tmp_path / "full", made_up.PANEL)
