@@ -205,7 +205,8 @@ def _choices_of_runs(
     options, scored = artifact.options, settings_scored(runs)
     own = {name.partition(";")[0] for name in artifact.methods or scored}
     written = [written_parameters(name) for method in own & scored.keys() for name in scored[method]]
-    parameters = {parameter for setting in written for parameter in setting}
+    # a method that no run of the panel computes leaves the panel empty, with its reason
+    parameters = {parameter for method in METHODS.values() for parameter in method.defaults}
     # answers from elsewhere name paraphrasers of their own
     elsewhere = any(run.questions and run.paraphraser is None for run in runs)
     offered: dict[str, set[Any] | None] = {
@@ -220,7 +221,7 @@ def _choices_of_runs(
     yield "options.x", {*_listed(options.x)} - {"", *PLACES}, parameters
     yield "options.y", {options.y} - {""}, parameters
     if method := options.method.partition(";")[0]:
-        yield "options.method", [method], {*scored}
+        yield "options.method", [method], {*METHODS}
         yield "options.settings", (panel.settings or options.settings).values(), scored.get(method)
 
 
