@@ -19,7 +19,8 @@ from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
 from pretrace.render import rendering
-from pretrace.render.registry import SUFFIXES, Artifact, check
+from pretrace.render.catalogue import check
+from pretrace.render.registry import SUFFIXES, Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -290,7 +291,8 @@ def artifact(renderer: str, **other: Any) -> dict[str, Any]:
 
 def draw(written: dict[str, Any], results: Results) -> Any:
     """What the artifact's renderer gives, before anything is written."""
-    return check(written).function()(Artifact.model_validate(written), results)
+    artifact = Artifact.model_validate(written)
+    return check(artifact.renderer, artifact.options, artifact.metric).function()(artifact, results)
 
 
 def render(written: dict[str, Any], results: Results, folder: Path) -> dict[str, Path]:

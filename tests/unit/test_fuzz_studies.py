@@ -52,7 +52,8 @@ def mine() -> dict[str, Any]:
         "runs": [
             run | {"id": "all", "lengths": [32, 64], "references": ["tiny"], "corpora": ["docstrings", "web"],
                    "methods": ["loss", "ref", {"dc_pdd": {"a": [0.01]}}, {"recall": {"shots": [3]}}, "min_k"]},
-            run | {"views": ["original", "delete-10"], "methods": ["loss", {"min_k": {"k": [0.1, 0.2]}}]},
+            run | {"views": ["original", "delete-10"],
+                   "methods": ["loss", {"min_k": {"k": [0.1, 0.2], "window": [1, 2]}}]},
             {"model": ["tiny", "smollm2-135m"], "benchmark": "own", "start_token": "none", "draws": [0, 1]},
             {"model": "smollm2-135m", "benchmark": "sotu", "extraction": {"prefix": 50}, "calibrate_on": "own",
              "methods": ["loss"]},

@@ -17,7 +17,6 @@ from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
 from pretrace.render.figures.drawing import legend_columns, letter, line_styles
 from pretrace.render.names import METHOD_LABELS
-from pretrace.render.registry import check
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -212,14 +211,16 @@ def test_a_benchmark_without_placebos_is_an_error(results: Results):
     [
         ({"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
         ({"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
-        ({"options": {"method": "surp", "x": "eps", "y": "k", "colour": "red"}}, "has no option 'colour'"),
-        ({"panels": []}, "it has no panel"),
-        ({"selection": ["heldout"]}, "did you mean 'held_out'?"),
+        (
+            {"options": {"method": "surp", "x": "eps", "y": "k", "runner_up": True}},
+            "has no such option: valid:",
+        ),
+        ({"metric": "acu"}, "unknown metric 'acu': did you mean 'auc'?"),
     ],
 )
-def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str):
+def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str, results: Results):
     with pytest.raises(InputError) as error:
-        check(HEATMAP | change)
+        made_up.draw(HEATMAP | change, results)
     assert said in str(error.value)
 
 

@@ -26,7 +26,7 @@ def shows(artifact: Artifact, model: str, benchmark: str, method: str) -> bool:
         return False
     if "metrics" not in RENDERERS[artifact.renderer].needs:
         return False
-    if artifact.options.get("method") == method.split(";")[0]:  # with each setting that the artifact names
+    if artifact.options.method == method.split(";")[0]:  # with each setting that the artifact names
         return True
     if artifact.methods is None:
         return artifact.renderer in EVERY_METHOD and ";" not in method

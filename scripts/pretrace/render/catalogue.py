@@ -3,12 +3,14 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Keys, Some, Unique
 
 OF_A_PAIR = ("scores", "metrics", "tests", "placebos", "audit", "windows", "extraction", *STATISTICS)
 """Kinds of results that are a file of a study's own for each model and benchmark."""
@@ -17,34 +19,42 @@ KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
 """What a renderer may read: `benchmarks` by benchmark, `training` by model, `published` by paper, all else by (model,
 benchmark)."""
 
-CHOICES = {
-    "unit": ("text", "document"),
-    "blocks": ("model", "length"),
-    "average": ("model", "subset", "draw", "panel"),
-}
-"""Options that are one of a few words."""
+NOT_GIVEN: Any = ""
 
 
-class Options(BaseModel):
+class Options(Keys):
     """The keys under an artifact's `options`. Every renderer takes the first two, and those that it registers."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    unit: str = "text"
-    across: dict[str, list[Any]] = {}
+    unit: Literal["text", "document"] = "text"
+    """Scores of texts or of documents."""
+    across: dict[Literal["view", "draw", "reference", "separator"], Some[Unique[str | int]]] = {}
+    """Each panel is shown once for each of these values, as `{view: [original, delete-10]}`."""
     artifacts: list[str] = []
-    average: str = ""
-    blocks: str = ""
+    """Artifacts whose published numbers are compared (default, the study's)."""
+    average: Literal["model", "subset", "draw", "panel"] = NOT_GIVEN
+    """Add the mean over these."""
+    blocks: Literal["model", "length"] = NOT_GIVEN
+    """One block of panels for each value."""
     document: str = ""
-    draws: list[int] = []
+    """One document instead of all."""
+    draws: Unique[Annotated[int, Field(ge=0)]] = []
+    """Draws of shots, as `[0, 1, 2]`: each number is their mean."""
     every: bool = False
+    """List every number that was measured."""
     method: str = ""
-    metrics: list[str] = []
+    """The method whose settings are shown."""
+    metrics: Unique[str] = []
+    """Metrics side by side, in place of `metric`."""
     published_test: bool = False
+    """Mark the methods above `baseline` by the test that DC-PDD's stars probably are."""
     runner_up: bool = False
+    """Underline the second highest method of a column."""
     settings: dict[str, str] = {}
-    x: str | list[str] = ""
+    """Label of a bar -> its setting, as `{CLD: a=0.01;upper_bound=false}`."""
+    x: str | Some[list[str]] = ""
+    """A parameter; in `method_lines` also `model` or `length`, or a list of these."""
     y: str = ""
+    """A second parameter."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +84,27 @@ class Renderer:
 
 RENDERERS: dict[str, Renderer] = {}
 """By name, which is that of the function."""
+
+
+def renderer_of(name: str) -> Renderer:
+    """Return the renderer of this name; an unknown one is an error that names the nearest."""
+    if name not in RENDERERS:
+        raise InputError(f"renderer: unknown renderer '{name}': {nearest(name, RENDERERS)}")
+    return RENDERERS[name]
+
+
+def check(name: str, options: Options, metric: str) -> Renderer:
+    """Return the renderer of this name if it takes these options and metrics; raises `InputError` with the key."""
+    renderer = renderer_of(name)
+    given = options.model_fields_set
+    for key in sorted(given - renderer.options):
+        raise InputError(f"options.{key}: {name} has no such option: {nearest(key, renderer.options)}")
+    for key in sorted(renderer.required - given):
+        raise InputError(f"options: {name} needs the option '{key}'")
+    for key, word in [("metric", metric), *(("options.metrics", word) for word in options.metrics)]:
+        if word not in SHOWN_METRICS:
+            raise InputError(f"{key}: unknown metric '{word}': {nearest(word, SHOWN_METRICS)}")
+    return renderer
 
 
 def register(path: str, *needs: str, options: str = "", required: str = "") -> None:

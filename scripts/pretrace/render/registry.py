@@ -1,14 +1,13 @@
 """What an artifact is and what it may not be. Imports no pandas, no matplotlib."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
-from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.questions.known import is_control
-from pretrace.render.catalogue import CHOICES, RENDERERS, Options, Renderer
+from pretrace.render.catalogue import Options, renderer_of
 from pretrace.render.names import chance_level, in_order, view_label
-from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Maybe
 
 SUFFIXES = {"table": ("csv", "md", "tex", "html"), "figure": ("pdf", "png", "svg", "csv", "txt")}
@@ -206,41 +205,6 @@ class ArtifactError(InputError):
         place = f", panel {panel.name}" if panel else ""
         super().__init__(f"artifact {artifact}{place}: {message}")
         self.message, self.panel, self.is_empty = message, panel, is_empty
-
-
-def renderer_of(name: str) -> Renderer:
-    """Return the renderer of this name; an unknown one is an error that names the nearest."""
-    if name not in RENDERERS:
-        raise InputError(f"unknown renderer '{name}': {nearest(name, RENDERERS)}")
-    return RENDERERS[name]
-
-
-def check(written: Mapping[str, Any]) -> Renderer:
-    """Return the renderer of an artifact's plain keys if its options and panels are what that renderer takes.
-
-    Raises `InputError` naming the artifact and the key.
-    """
-    renderer = renderer_of(written["renderer"])
-    for message in _faults(written, renderer, written.get("options", {})):
-        raise InputError(f"artifact {written['artifact']}: {message}")
-    return renderer
-
-
-def _faults(written: Mapping[str, Any], renderer: Renderer, options: dict[str, Any]) -> Iterator[str]:
-    for key in sorted(options.keys() - renderer.options):
-        yield f"{renderer.name} has no option '{key}': {nearest(key, renderer.options)}"
-    for key in sorted(renderer.required - options.keys()):
-        yield f"{renderer.name} needs the option '{key}' under options"
-    if not written.get("panels"):
-        yield "it has no panel; give at least one model and benchmark under panels"
-    words: list[tuple[str, str, tuple[str, ...]]] = []
-    words += [("selection", selection, SELECTIONS) for selection in written.get("selection", ())]
-    metrics = [written.get("metric", "auc"), *options.get("metrics", ())]
-    words += [("metric", metric, SHOWN_METRICS) for metric in metrics]
-    words += [(f"option {key}", options[key], valid) for key, valid in CHOICES.items() if key in options]
-    for key, word, valid in words:
-        if word not in valid:
-            yield f"unknown {key} '{word}': {nearest(word, valid)}"
 
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:

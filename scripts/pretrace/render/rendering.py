@@ -6,8 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.render.catalogue import renderer_of
 from pretrace.render.figures.drawing import Drawing
-from pretrace.render.registry import Artifact, ArtifactError, outputs, renderer_of
+from pretrace.render.registry import Artifact, ArtifactError, outputs
 from pretrace.render.results import Results
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy

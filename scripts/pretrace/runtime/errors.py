@@ -55,6 +55,16 @@ def explain_failure(what: str) -> Iterator[None]:
         raise InputError(f"{what}: {type(cause).__name__}: {shown}") from error
 
 
+@contextmanager
+def located(where: str) -> Iterator[None]:
+    """Put the place before what an `InputError` says, which goes on with a key or is a sentence."""
+    try:
+        yield
+    except InputError as error:
+        begins_with_key = re.match(r"[a-z_0-9.]+: ", str(error))
+        raise InputError(f"{where}{'.' if begins_with_key else ': '}{error}") from error
+
+
 LONGEST = 80
 """Characters of a user's own words that an error repeats."""
 

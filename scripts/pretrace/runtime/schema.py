@@ -4,7 +4,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import cache, reduce
 from itertools import pairwise
 from operator import or_
@@ -390,7 +390,7 @@ class _Mistake(NamedTuple):
         ]
         match self.type:
             case "extra_forbidden":
-                valid = {key for member in self.members if _has_keys(member) for key in fields_of(member)}
+                valid = {key for member in self.members for key in _keys_of(member)}
                 folder = f"{self.key}." if self.path else ""
                 return f"unknown key '{folder}{shortened(self.about)}': {nearest(self.about, valid)}"
             case "invalid_key":
@@ -441,7 +441,8 @@ def _mistake(complaint: Any, value: Any, kind: Any, path: tuple[Any, ...]) -> _M
     about = str(context.get("error", _PLAIN[type].format(**context) if type in _PLAIN else complaint["msg"]))
     if loc[-1:] == ("[key]",):  # a key itself is wrong
         loc = loc[:-2]
-        type, about = ("invalid_key", str(complaint["input"])) if type.endswith("_type") else (type, about)
+        kinds = {"string_type": "invalid_key", "literal_error": "extra_forbidden"}
+        type, about = (kinds[type], str(complaint["input"])) if type in kinds else (type, about)
     elif type in _OF_KEYS:
         loc, about = loc[:-1], str(loc[-1])
     members, text = _members(kind), ""
@@ -484,6 +485,13 @@ _NEEDED = {
 
 def _has_keys(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Keys)
+
+
+def _keys_of(kind: Any) -> Collection[str]:
+    """Return the keys that a mapping of this type may have; none where it may have any."""
+    if get_origin(kind) is dict:
+        return [key for member in _members(get_args(kind)[0]) for key in get_args(member)]
+    return fields_of(kind) if _has_keys(kind) else ()
 
 
 def _members(kind: Any) -> list[Any]:

@@ -1,18 +1,22 @@
 """A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
 
+import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Any, cast
 
 from pretrace.benchmarks.sources import BenchmarkEntry
+from pretrace.evaluation.metrics import EACH
 from pretrace.methods.registry import INPUTS
+from pretrace.methods.settings import setting_name, settings, written_parameters
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
-from pretrace.render.catalogue import RENDERERS
+from pretrace.render.catalogue import RENDERERS, Options, check, renderer_of
 from pretrace.render.names import PAPERS, joined
-from pretrace.render.registry import Missing, Panel, check
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.render.registry import Missing, Panel
+from pretrace.runtime.errors import InputError, located, nearest, shortened
 from pretrace.runtime.schema import Maybe
 from pretrace.studies.keys import (
     ArtifactEntry,
@@ -53,9 +57,6 @@ class Artifact(ArtifactEntry):
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
-
-PARAMETERS = ("x", "y")
-"""Options that name parameters of methods."""
 
 PLACES = {"model", "length", "subset"}
 """Values of a figure's x other than a parameter."""
@@ -127,12 +128,11 @@ def filled(slug: str, entry: ArtifactEntry) -> Artifact:
     Raises:
         InputError: there is no such renderer.
     """
-    if entry.renderer not in RENDERERS:
-        hint = nearest(entry.renderer, RENDERERS)
-        raise InputError(f"artifacts.{slug}.renderer: unknown '{entry.renderer}': {hint}")
+    with located(f"artifacts.{slug}"):
+        kind = renderer_of(entry.renderer).kind
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    derived = {"artifact": slug, "kind": RENDERERS[entry.renderer].kind, "evaluation_set": texts}
+    derived = {"artifact": slug, "kind": kind, "evaluation_set": texts}
     return Artifact(**derived | ({"paper": paper} if paper else {}) | entry.given())
 
 
@@ -154,8 +154,10 @@ def resolve_artifact(
     entry = require_artifact(slug, registered, where)
     needs = RENDERERS[entry.renderer].needs
     ran = {(run.model, run.benchmark) for run in runs}
-    options = entry.options | own.options
-    panels = own.panels or panels_of(_runs_shown(runs, needs, options.get("unit", "text")))
+    options = entry.options.model_copy(update=own.options.given())
+    for named in options.artifacts:
+        require_artifact(named, registered, f"{where}.{slug}.options.artifacts")
+    panels = own.panels or panels_of(_runs_shown(runs, needs, options.unit))
     for number, panel in enumerate(panels):
         if panel.pair not in ran and needs != OF_BENCHMARKS and own.unavailable is None:
             raise InputError(
@@ -173,7 +175,7 @@ def resolve_artifact(
 
 
 def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmarks, where: str) -> None:
-    """Check that the runs of each panel have the subset, length, start token and references that it chooses.
+    """Check that the runs of each panel have what it and the artifact's options choose of them.
 
     Raises:
         InputError: names the first that no run has, and those that there are.
@@ -183,24 +185,58 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     readers = runs_by_pair(runs)
     for number, panel in enumerate(artifact.panels):
         own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
-        offered = {
-            "subset": _chosen(entry, "subsets", own),
-            "length": _chosen(entry, "lengths", own),
-            "start_token": {run.start_token for run in own} or None,
-        }
-        for key, values in offered.items():
-            value = getattr(panel, key)
-            if values is not None and value not in {None, "", "*", *values}:
-                hint = nearest(value, map(str, values))
-                raise InputError(f"{where}.panels.{number}.{key}: no run of {panel.model} on {panel.benchmark} has "
-                                 f"{shortened(repr(value))}: {hint}")  # fmt: skip
-        known = {name for run in own for names in references_of([run]) for name in names}
-        if not own or any(run.questions and run.paraphraser is None for run in own):
-            continue  # texts alone, or answers from elsewhere, which name paraphrasers of their own
-        for name in panel.references or ():
-            if name not in known:
-                raise InputError(f"{where}.panels.{number}.references: unknown reference '{shortened(name)}': "
-                                 f"{nearest(name, known)}")  # fmt: skip
+        choices: list[tuple[str, Iterable[Any], set[Any] | None]] = [
+            (f"panels.{number}.subset", {panel.subset} - {"", EACH}, _chosen(entry, "subsets", own)),
+            (f"panels.{number}.length", [panel.length], _chosen(entry, "lengths", own)),
+            (f"panels.{number}.start_token", [panel.start_token], {run.start_token for run in own} or None),
+            *(_choices_of_runs(artifact, panel, own, number) if own else ()),
+        ]
+        for key, names, offered in choices:
+            for name in names:
+                if offered is not None and name is not None and name not in offered:
+                    raise InputError(f"{where}.{key}: no run of {panel.model} on {panel.benchmark} has "
+                                     f"{shortened(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
+
+
+def _choices_of_runs(
+    artifact: Artifact, panel: Panel, runs: Sequence[Run], number: int
+) -> Iterator[tuple[str, Iterable[Any], set[Any] | None]]:
+    """Yield what a panel and the artifact's options name of runs, by key, and what the runs have."""
+    options, scored = artifact.options, settings_scored(runs)
+    own = {name.partition(";")[0] for name in artifact.methods or scored}
+    written = [written_parameters(name) for method in own & scored.keys() for name in scored[method]]
+    # a method that no run of the panel computes leaves the panel empty, with its reason
+    parameters = {parameter for method in METHODS.values() for parameter in method.defaults}
+    # answers from elsewhere name paraphrasers of their own
+    elsewhere = any(run.questions and run.paraphraser is None for run in runs)
+    offered: dict[str, set[Any] | None] = {
+        "view": {view for run in runs for view in run.views},
+        "draw": {draw for run in runs for draw in run.draws},
+        "reference": None if elsewhere else {name for names in references_of([*runs]) for name in names},
+        "separator": {setting.get("separator", "none") for setting in written},
+    }
+    yield f"panels.{number}.references", panel.references or (), offered["reference"]
+    yield from ((f"options.across.{key}", names, offered[key]) for key, names in options.across.items())
+    yield "options.draws", options.draws, offered["draw"]
+    yield "options.x", {*_listed(options.x)} - {"", *PLACES}, parameters
+    yield "options.y", {options.y} - {""}, parameters
+    if method := options.method.partition(";")[0]:
+        yield "options.method", [method], {*METHODS}
+        yield "options.settings", (panel.settings or options.settings).values(), scored.get(method)
+
+
+def settings_scored(runs: Sequence[Run]) -> dict[str, set[str]]:
+    """Return the methods that runs compute, each with the names of its settings."""
+    scored: dict[str, set[str]] = {}
+    for item in (item for run in runs for item in (*run.methods, *run.questions)):
+        named = _setting_names(item.method, json.dumps(item.parameters, sort_keys=True))
+        scored.setdefault(item.method, set()).update(named)
+    return scored
+
+
+@cache
+def _setting_names(method: str, parameters: str) -> frozenset[str]:
+    return frozenset(setting_name(method, values) for values in settings(method, json.loads(parameters)))
 
 
 def _chosen(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
@@ -218,8 +254,8 @@ def slugs_shown(artifact: Artifact) -> set[str]:
         slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
-    across = artifact.options.get("across", {})
-    slugs |= {*across.get("reference", ()), *across.get("view", ())}
+    across = artifact.options.across
+    slugs |= {str(name) for key in ("reference", "view") for name in across.get(key, ())}
     return set(filter(None, slugs))
 
 
@@ -268,18 +304,18 @@ def check_artifact(artifact: Artifact, where: str) -> None:
     Raises:
         InputError: names the first that is not.
     """
-    try:
-        check(artifact.plain())
+    with located(where):
+        check(artifact.renderer, artifact.options, artifact.metric)
+        if not artifact.panels:
+            raise InputError("it has no panel; give at least one model and benchmark under panels")
         for key, name in _methods_named(artifact):
             _check_method(key, name)
-        _check_parameters(artifact.options)
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
+        _check_parameters(artifact.renderer, artifact.options)
 
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     """Return (key, method) of each method that an artifact names."""
-    single = {"baseline": artifact.baseline, "options.method": artifact.options.get("method")}
+    single = {"baseline": artifact.baseline, "options.method": artifact.options.method or None}
     lists = [("methods", name) for name in artifact.methods or ()]
     return lists + [(key, name) for key, name in single.items() if name is not None]
 
@@ -297,16 +333,21 @@ def _check_method(key: str, name: str) -> None:
         parse_setting(id, variant)
 
 
-def _check_parameters(options: dict[str, Any]) -> None:
+def _check_parameters(renderer: str, options: Options) -> None:
     """Check that the parameters that options name are those of the method that they name, or of any."""
-    chosen = str(options.get("method", "")).partition(";")[0]
+    chosen = options.method.partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
-    known = PLACES.union(*(method.defaults for method in methods))
-    for key in PARAMETERS:
-        for parameter in _listed(options.get(key, [])):
-            if str(parameter) not in known:
-                hint = nearest(parameter, known)
-                raise InputError(f"options.{key}: no parameter is called {parameter!r}: {hint}")
+    parameters = {name for method in methods for name in method.defaults}
+    lines = renderer == "method_lines"
+    if isinstance(options.x, list) and not lines:
+        raise InputError(
+            f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
+        )
+    for key, names, valid in (("x", _listed(options.x), parameters | (PLACES if lines else set())),
+                              ("y", [options.y], parameters)):  # fmt: skip
+        for name in filter(None, names):
+            if name not in valid:
+                raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
 
 
 def _listed(value: Any) -> list[Any]:

@@ -8,9 +8,17 @@ from collections.abc import Sequence
 from itertools import product
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ModelWrapValidatorHandler,
+    PrivateAttr,
+    field_serializer,
+    model_validator,
+)
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
+from pretrace.render.catalogue import Options
 from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
 
 SHARED_FOLDERS = (
@@ -281,10 +289,14 @@ class ArtifactKeys(Keys):
     the first; score curves cannot show `held_out`, because each fold has its own setting."""
     methods: Maybe[Several] = None
     """Only these methods, in this order."""
-    options: dict[str, Any] = {}
+    options: Options = Options()
     """Options of the renderer; docs/reference.md lists them."""
     unavailable: Maybe[str] = None
     """Why it cannot be rendered; printed in its place."""
+
+    @field_serializer("options")
+    def _options_given(self, options: Options) -> dict[str, Any]:
+        return options.written()
 
 
 class StudyArtifact(ArtifactKeys):

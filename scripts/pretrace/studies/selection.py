@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pretrace.methods import INPUTS, METHODS
-from pretrace.render.catalogue import RENDERERS
+from pretrace.render.catalogue import RENDERERS, Options
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.studies.artifacts import (
     OF_BENCHMARKS,
@@ -76,7 +76,7 @@ def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tup
     """
     names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
-        across = artifact.options.get("across", {}).get("reference", ())
+        across = map(str, artifact.options.across.get("reference", ()))
         for panel in artifact.panels if artifact.unavailable is None else ():
             names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
     return tuple(
@@ -197,7 +197,7 @@ def _with_papers(own: ShownArtifact, of_papers: list[str], out: LeftOut) -> Show
     """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
-    options = {"artifacts": of_papers} | own.options
+    options = Options(artifacts=of_papers).model_copy(update=own.options.given())
     return own.model_copy(update={"options": options, "missing": missing})
 
 
