@@ -225,9 +225,7 @@ class Probe:
             if values := _likeliest_of(told):
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(
-                self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")
-            ) from None
+            raise InputError(self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")) from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
             raise InputError(
                 self._says(
@@ -242,9 +240,7 @@ class Probe:
         try:
             return echo_of({"choices": [choice]}, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(
-                self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")
-            ) from None
+            raise InputError(self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")) from None
         except MalformedAnswerError as error:
             raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None
 
