@@ -183,13 +183,14 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     if artifact.unavailable is not None:
         return
     readers = runs_by_pair(runs)
+    shown = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
     for number, panel in enumerate(artifact.panels):
         own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
         choices: list[tuple[str, Iterable[Any], set[Any] | None]] = [
             (f"panels.{number}.subset", {panel.subset} - {"", EACH}, _chosen(entry, "subsets", own)),
             (f"panels.{number}.length", [panel.length], _chosen(entry, "lengths", own)),
             (f"panels.{number}.start_token", [panel.start_token], {run.start_token for run in own} or None),
-            *(_choices_of_runs(artifact, panel, own, number) if own else ()),
+            *(_choices_of_runs(artifact, panel, own, number, shown) if own else ()),
         ]
         for key, names, offered in choices:
             for name in names:
@@ -199,14 +200,22 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
 
 
 def _choices_of_runs(
-    artifact: Artifact, panel: Panel, runs: Sequence[Run], number: int
+    artifact: Artifact, panel: Panel, runs: Sequence[Run], number: int, shown: Sequence[Run]
 ) -> Iterator[tuple[str, Iterable[Any], set[Any] | None]]:
-    """Yield what a panel and the artifact's options name of runs, by key, and what the runs have."""
+    """Yield what a panel and the artifact's options name of runs, by key, and what the runs have.
+
+    `shown`: the runs of all panels. A method that some of them compute leaves the others' panels empty, with a reason.
+    """
     options, scored = artifact.options, settings_scored(runs)
     own = {name.partition(";")[0] for name in artifact.methods or scored}
     written = [written_parameters(name) for method in own & scored.keys() for name in scored[method]]
-    # a method that no run of the panel computes leaves the panel empty, with its reason
-    parameters = {parameter for method in METHODS.values() for parameter in method.defaults}
+    everywhere = settings_scored(shown)
+    parameters = {
+        parameter
+        for method in {name.partition(";")[0] for name in artifact.methods or everywhere} & everywhere.keys()
+        for name in everywhere[method]
+        for parameter in written_parameters(name)
+    }
     # answers from elsewhere name paraphrasers of their own
     elsewhere = any(run.questions and run.paraphraser is None for run in runs)
     offered: dict[str, set[Any] | None] = {
@@ -221,7 +230,7 @@ def _choices_of_runs(
     yield "options.x", {*_listed(options.x)} - {"", *PLACES}, parameters
     yield "options.y", {options.y} - {""}, parameters
     if method := options.method.partition(";")[0]:
-        yield "options.method", [method], {*METHODS}
+        yield "options.method", [method], {*everywhere}
         yield "options.settings", (panel.settings or options.settings).values(), scored.get(method)
 
 
