@@ -3,5 +3,7 @@
 FROM python:3.12-slim
 COPY . /pretrace
 RUN pip install --no-cache-dir -r /pretrace/envs/requirements.txt /pretrace
+# for any user id: docker run --user "$(id -u)"
+ENV HOME=/tmp
 WORKDIR /work
 ENTRYPOINT ["pretrace"]

@@ -14,7 +14,7 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.hub import explained
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.logs import job_log, log, prepare_terminal, print_answer, say
 from pretrace.runtime.schema import read_yaml
 
 FULL = OSError(errno.ENOSPC, "No space left on device")
@@ -96,6 +96,31 @@ def test_a_full_disk_is_not_the_hubs_fault():
         explained("a/b", "model", "main"),
     ):
         raise FULL
+
+
+CLEAR = "\x1b[2J\x1b]0;pwned\x07\u202eno\r"
+
+
+def test_names_of_others_cannot_write_to_the_terminal(tmp_path, capsys):
+    def job() -> None:
+        log.warning("%s", CLEAR)
+        print_answer([CLEAR, "a second line"])
+        raise InputError(f"{CLEAR} is wrong.\nA second line")
+
+    with pytest.raises(SystemExit), job_log(tmp_path / "log"):
+        job()
+    say(CLEAR)
+    shown = capsys.readouterr()
+    for text in (shown.out, shown.err, (tmp_path / "log").read_text(encoding="utf-8")):
+        assert not {"\x1b", "\x07", "\u202e", "\r"} & {*text}
+        assert r"\x1b[2J\x1b]0;pwned\x07\u202eno\r" in text
+    assert "wrong.\nA second line" in shown.err
+
+
+def test_a_blank_in_the_path_of_python_is_refused_before_any_job(monkeypatch):
+    monkeypatch.setattr("sys.executable", "/home/First Last/.venv/bin/python")
+    with pytest.raises(InputError, match="the path of Python has a blank"):
+        prepare_terminal()
 
 
 @pytest.mark.parametrize("error", [FULL, DENIED])

@@ -70,6 +70,10 @@ def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(source, unr
     assert "render_report" in planned
     run_elsewhere(elsewhere, unrun, TABLE)
     assert (elsewhere / TABLE).is_file()
+    prefixed = SNAKEFILE.replace("    config:\n", '    prefix:\n        "sub"\n    config:\n')
+    (elsewhere / "Snakefile").write_text(prefixed.format(entry=entry), encoding="utf-8")
+    with pytest.raises(AssertionError, match="the module has a prefix"):
+        run_elsewhere(elsewhere, unrun, "--dry-run")
 
 
 def test_a_snakefile_elsewhere_runs_in_the_folder_that_directory_names(unrun, elsewhere):

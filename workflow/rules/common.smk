@@ -9,8 +9,8 @@ from time import time
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
-from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import warnings_since
+from pretrace.runtime.errors import InputError, printable
+from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured
 from pretrace.studies.user_files import announcement, check_user_files
@@ -21,10 +21,11 @@ os.environ.setdefault("TQDM_DISABLE", "1")
 # a study is many objects that all stay: to search them for garbage takes as long as to make them
 gc.disable()
 try:
+    prepare_terminal()
     STUDY = load_study(config, config_folder())
     PLAN = Plan(STUDY)
     for remark in check_user_files(PLAN, config):
-        print(f"pretrace: {remark}", file=sys.stderr)
+        say(remark, to=sys.stderr)
 except InputError as error:
     sys.exit(f"error: {error}")
 gc.freeze()
@@ -93,8 +94,8 @@ def print_conclusion():
     """Print the conclusion, the number of warnings and the path of the report, if this run wrote them."""
     headline = Path(PLAN.headline)
     if headline.exists() and headline.stat().st_mtime >= STARTED:
-        print(headline.read_text(encoding="utf-8"), end="")
+        print(printable(headline.read_text(encoding="utf-8")), end="")
         folders = ["results/logs", f"results/{STUDY.name}/logs"]
         if warned := len(warnings_since(STARTED, folders)):
-            print(f"pretrace: {warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
-        print(f"pretrace: the report is {PLAN.report}")
+            say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
+        say(f"the report is {PLAN.report}")

@@ -109,3 +109,11 @@ rule check_artifacts:
         target="all|tables|figures",
     script:
         "../../scripts/check_artifacts.py"
+
+
+# jobs read results/ of the working directory
+if not str(rules.render_report.output.report).startswith("results/"):
+    sys.exit(
+        f"error: {rules.render_report.output.report}: the module has a prefix. Take it out, and name the folder by "
+        "workdir or --directory instead (docs/elsewhere.md)."
+    )

@@ -6,16 +6,28 @@ import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+_CONTROLS = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]"
+)
+
+
+def printable(text: str) -> str:
+    """Escape control characters and marks of direction: names of others could clear a terminal or write lines of ours.
+
+    Line ends and tabs stay.
+    """
+    return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
+
 
 class InputError(Exception):
-    """An error of the user's input; the message is shown alone, without a traceback.
+    """An error of the user's input; the message is shown alone, without a traceback and without control characters.
 
     Say what is wrong, where (file, key or line) and what would be right. Only the beginning of a word of more than
     300 characters is repeated.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(re.sub(r"\S{300,}", lambda word: shortened(word[0]), message))
+        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shortened(word[0]), message)))
 
 
 _OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")

@@ -2,6 +2,7 @@
 
 import gc
 import logging
+import os
 import re
 import sys
 import time
@@ -13,11 +14,39 @@ from typing import Self, TextIO
 
 from tqdm import tqdm
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError, printable, remedy
 
 log = logging.getLogger("pretrace")
 EVERY = 5.0  # seconds between two lines of progress
 _WARNING = re.compile(r"[-0-9]+ [:,0-9]+ WARNING ")
+
+
+def prepare_terminal() -> None:
+    """Make the process that runs the workflow able to print and to start jobs, wherever it runs.
+
+    Characters that a terminal's encoding lacks are escaped. A user id without a name, as containers give, gets its
+    number as name, for which Snakemake asks. Raises `InputError` if the path of Python has a blank, because Snakemake
+    does not quote it in the commands of jobs.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    os.environ.setdefault("USER", str(os.getuid()))
+    if re.search(r"\s", sys.executable):
+        raise InputError(
+            f"the path of Python has a blank, which Snakemake cannot run: {sys.executable}. Move the folder with the "
+            "environment to a path without blanks."
+        )
+
+
+def say(text: str, *, to: TextIO | None = None) -> None:
+    """Print a line of the workflow's own, whatever names of others are in it."""
+    print(f"pretrace: {printable(text)}", file=to, flush=True)
+
+
+class _Formatter(logging.Formatter):
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
 
 
 class _Terminal(logging.StreamHandler[TextIO]):
@@ -39,12 +68,12 @@ class _Terminal(logging.StreamHandler[TextIO]):
 
     def finish(self) -> None:
         if self._last is not None and not self.stream.isatty():
-            self.stream.write(f"{self._name}: {self._last.getMessage()}\n")
+            self.stream.write(printable(f"{self._name}: {self._last.getMessage()}") + "\n")
 
 
 def print_answer(lines: Iterable[str]) -> None:
     """Print what the user asked a job for, such as an estimate, and log it."""
-    text = "\n".join(lines)
+    text = printable("\n".join(lines))
     log.info("%s", text, extra={"file_only": True})
     print(f"\n{text}", flush=True)  # after the line of a bar
 
@@ -62,10 +91,10 @@ def job_log(path: str | Path) -> Iterator[None]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
+    to_file.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
     # results/STUDY/logs/RULE/...: the rule and what it works on
     to_terminal = _Terminal(path.with_suffix("").as_posix().rpartition("logs/")[2])
-    to_terminal.setFormatter(logging.Formatter("%(message)s"))
+    to_terminal.setFormatter(_Formatter("%(message)s"))
     logging.captureWarnings(True)
     loggers = [log, logging.getLogger("py.warnings")]
     for logger in loggers:

@@ -130,7 +130,7 @@ ROUGH = 2.0
 def announcement(study: Study) -> str:
     """Return the first line of a run: the study, and its measured time if known."""
     about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
-    return f"pretrace: {study.title}; {about}results in results/{study.name}/"
+    return f"{study.title}; {about}results in results/{study.name}/"
 
 
 def description(study: Study, config: Mapping[str, Any]) -> list[str]:
