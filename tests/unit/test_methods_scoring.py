@@ -132,7 +132,6 @@ def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
             "missing: log-probabilities of the text under the reference model",
         ),
         ("dc_pdd", {"corpora": ["web"]}, "missing: token frequencies of the reference corpus"),
-        ("zlib", {"start_token": "<s>"}, "no pass over view original"),
         ("neighbor", {"neighbours": ["swaps"]}, "missing: log-probabilities of the text's neighbours"),
         ("recall", {}, "no prefixes are drawn from the benchmark"),
     ],
@@ -194,6 +193,11 @@ def test_texts_without_scored_tokens_are_left_out_and_counted(
     assert "loss: no score for 1 texts of made_up: no scored token" in log_lines.text
     assert "loss: no score for 1 texts of made_up: no pass over" in log_lines.text
     assert "lowercase: no score for 1 texts of made_up: missing: log-probabilities" in log_lines.text
+
+
+def test_a_pass_that_the_manifest_lacks_is_an_error_and_no_missing_row(store: Store) -> None:
+    with pytest.raises(InputError, match=r"the passes of tiny on made_up .* lack 'original, start token <s>"):
+        score_of(store, a_run("zlib", start_token="<s>"), a_run("loss"))
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])

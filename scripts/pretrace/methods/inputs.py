@@ -156,6 +156,11 @@ class Inputs:
         frame = self.texts(plain)
         rows = self.rows(plain)
         needs = {need for method in methods for need in method.needs}
+        if plain not in self.passes.rows and len(frame) and needs & {"logprobs", *FULL_VOCABULARY}:
+            raise InputError(
+                f"the passes of {self.passes.name} lack '{plain.name}', which methods of the run need. Delete their "
+                "manifest in results/passes/ and run the same command again."
+            )
         altered = {
             need: self.rows(plain.changed(altered=view))
             for need, view in ALTERED_VIEWS.items()

@@ -28,12 +28,13 @@ class PassIndex:
         for row in self.manifest["views"]:
             key = PassKey.from_json(row)
             if key in rows:
-                raise InputError(f"the passes of {self._name} have '{key.name}' twice; run run_passes again.")
+                raise InputError(f"the passes of {self.name} have '{key.name}' twice; run run_passes again.")
             rows[key] = row
         return rows
 
     @property
-    def _name(self) -> str:
+    def name(self) -> str:
+        """Say whose passes they are, for messages."""
         names = self.manifest
         return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
 
@@ -59,7 +60,7 @@ class PassIndex:
         """Yield the files of the pass's chunks in order, each verified when it is reached."""
         if key not in self.rows:
             raise InputError(
-                f"the passes of {self._name} have no '{key.name}'; run run_passes with a request for it"
+                f"the passes of {self.name} have no '{key.name}'; run run_passes with a request for it"
             )
         for stored in self.rows[key]["files"]:
             file = Path(self.store) / stored["file"]
@@ -74,6 +75,6 @@ class PassIndex:
         manifest = Path(self.store).parent / names["model"] / names["benchmark"] / f"{names['study']}.json"
         manifest.unlink(missing_ok=True)
         raise InputError(
-            f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {self._name} "
+            f"{file} is {state} (its sha256 is not the manifest's). It and the manifest of {self.name} "
             "were removed: run the same command again to compute it."
         )

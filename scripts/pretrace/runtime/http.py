@@ -15,6 +15,7 @@ USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
 _TRY_AGAIN = (408, 429, 500, 502, 503, 504)
 _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
+_SLOW_FOR, _LEAST_BYTES = 60.0, 10_000  # seconds in which at least this many bytes must come
 
 
 class NotFoundError(InputError):
@@ -95,6 +96,9 @@ class Fetcher:
                     wait = float(seconds) if seconds.isdecimal() else 0.0
                     again = answer.status_code in _TRY_AGAIN
                     return wait if again else None, f"HTTP {answer.status_code}"
+                if answer.status_code == 206 and not _continues(answer, start, headers["If-Range"]):
+                    part.unlink()
+                    return 0.0, "the server continued another file than the one that had begun"
                 # without a strong ETag, a later request could not continue the file
                 etag = answer.headers.get("ETag", "")
                 if etag and not etag.startswith("W/"):
@@ -113,6 +117,12 @@ class Fetcher:
         return None, ""
 
 
+def _continues(answer: "httpx2.Response", start: int, etag: str) -> bool:
+    """Tell whether a part of a file begins where the last one ended, in the same file."""
+    begins = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+    return begins and answer.headers.get("ETag", etag) == etag
+
+
 def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
     """Write what comes to `part`; return the size in bytes of the whole file, as the server says or as it came."""
     before = part.stat().st_size if append else 0
@@ -120,7 +130,13 @@ def _copy(answer: "httpx2.Response", part: Path, *, append: bool) -> int:
     with part.open("ab" if append else "wb") as file, Progress(
         f"fetch {part.name}", -(-int(length) // _MEGABYTE) if length else None, "MB"
     ) as progress:  # fmt: skip
+        since, counted = time.monotonic(), before
         for chunk in answer.iter_raw():
             file.write(chunk)
+            # the limits of a request are those of one read: a byte now and then would hold the job for ever
+            if time.monotonic() - since > _SLOW_FOR:
+                if file.tell() - counted < _LEAST_BYTES:
+                    raise TimeoutError(f"less than {_LEAST_BYTES} bytes came in {_SLOW_FOR:.0f} seconds")
+                since, counted = time.monotonic(), file.tell()
             progress.update(-(-(file.tell() - before) // _MEGABYTE) - progress.done)
     return before + int(length) if length else part.stat().st_size

@@ -278,14 +278,22 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
         )
         message = next((text for kind, text in messages.items() if isinstance(error, kind)), otherwise)
         raise InputError(message.replace("{error}", _first_line(error))) from error
+    except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError) as error:
+        raise InputError(
+            f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not the answer of a hub "
+            f"({type(error).__name__}: {_first_line(error):.200}). Is it the page of a proxy? Check HF_ENDPOINT and the "
+            "network."
+        ) from error
 
 
 def _with_retries(ask: Callable[[], T]) -> T:
     """Return the result of `ask`, repeated while the hub limits requests or fails; it may say how long to wait."""
+    import httpx2
+
     for attempt in range(1, _ATTEMPTS):
         try:
             return ask()
-        except OSError as error:
+        except (OSError, httpx2.TransportError) as error:
             wait = _wait_of(error, 2.0**attempt)
             if wait is None:
                 raise
@@ -296,8 +304,13 @@ def _with_retries(ask: Callable[[], T]) -> T:
 
 def _wait_of(error: BaseException, usual: float) -> float | None:
     """Return the seconds before the next request, or None if another one cannot help."""
+    import httpx2
     from huggingface_hub.errors import HfHubHTTPError
 
+    if isinstance(error, httpx2.TransportError | ConnectionResetError):
+        return (
+            None if isinstance(error, httpx2.ConnectError) else usual
+        )  # no server is there, or it broke off
     if not isinstance(error, HfHubHTTPError):
         return _wait_of(error.__cause__, usual) if error.__cause__ else None
     if error.response.status_code not in _TRY_AGAIN:

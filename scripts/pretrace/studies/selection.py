@@ -65,8 +65,18 @@ def select(
         elif panels := [
             panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
-            shown[slug] = own.model_copy(update={"panels": panels})
+            missing = [gone for panel in own.panels if (gone := out.missing(panel))]
+            shown[slug] = own.model_copy(update={"panels": panels, "missing": missing})
     return tuple(selected), shown
+
+
+def reasons_left_out(
+    runs: Iterable[Run], models: Models, benchmarks: Benchmarks, config: Config
+) -> dict[str, str]:
+    """Return the models and benchmarks of a study's runs that are left out, each with its reason."""
+    out = left_out(models, benchmarks, config)
+    missing = [gone for run in runs if (gone := out.missing(run))]
+    return {gone.name: gone.reason for gone in missing}
 
 
 def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:

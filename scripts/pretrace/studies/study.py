@@ -45,7 +45,7 @@ from pretrace.studies.registries import (
 )
 from pretrace.studies.revisions import load_revisions
 from pretrace.studies.runs import Run, check_agreement, check_api_run, lacking, runs_by_pair, scores_prompts
-from pretrace.studies.selection import ShownArtifact, select, with_inputs_shown
+from pretrace.studies.selection import ShownArtifact, reasons_left_out, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
 
@@ -86,6 +86,8 @@ class Study:
     downloads: dict[str, Download]
     runs: tuple[Run, ...]
     artifacts: dict[str, Artifact]
+    left_out: dict[str, str]
+    """Models and benchmarks of runs that are left out -> why."""
 
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
@@ -193,6 +195,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         downloads=downloads,
         runs=runs,
         artifacts=artifacts,
+        left_out=reasons_left_out(resolved, models, benchmarks, settings),
     )
 
 

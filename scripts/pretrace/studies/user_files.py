@@ -51,6 +51,9 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
                 released_scores(Path(entry.scores), entry.column)
     os.environ[CHECKED] = str(study.path)
     told = [] if study.settings.texts is None else description(study, config)
+    if study.left_out:
+        reasons = "; ".join(f"{slug}: {reason}" for slug, reason in study.left_out.items())
+        told.append(f"left out of tables and figures: {reasons}")
     return [*told, *_remarks(plan)]
 
 

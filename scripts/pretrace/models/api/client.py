@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ OF_MODEL = (
 T = TypeVar("T")
 Body = JsonObject
 
+MOST_TOKENS = 10**9  # of one answer; a server that counts more is not believed
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
 _LONGEST_WAIT = 3600  # a server that asks for more ends the job
 
@@ -116,6 +118,7 @@ class _Asking:
         self._in_flight = 0
         self._resume_at = 0.0
         self._failure: str | None = None
+        self._dearer = 1.0  # how much more an answer has cost than a request's tokens can
 
     def run(self) -> None:
         asyncio.run(self._run())
@@ -134,7 +137,11 @@ class _Asking:
             base_url=self.endpoint.base_url,
             timeout=self.endpoint.timeout,
             max_retries=0,  # retries are counted, logged and paid for here
+            # a redirect could take texts to another host
+            http_client=openai.DefaultAsyncHttpxClient(follow_redirects=False),
         ) as client:
+            if self.endpoint.cost(1, 1) and (first := next(queue, None)):  # it tells how the server counts
+                await self._answer(client, *first)
             workers = min(self.endpoint.concurrency, len(self.missing))
             try:
                 async with asyncio.TaskGroup() as group:
@@ -151,9 +158,10 @@ class _Asking:
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
         """Ask until there is an answer, or note the reason why not."""
-        most = self.endpoint.cost(*self.endpoint.most(request))
+        bound = self.endpoint.cost(*self.endpoint.most(request))
         for attempt in range(self.endpoint.attempts):
             await self._pause()
+            most = math.ceil(bound * self._dearer)
             if not await self._put_aside(most):
                 return
             try:
@@ -171,6 +179,12 @@ class _Asking:
             cost = self.endpoint.cost(prompt, completion)
             self.store.add(Answer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
             self.answered, self.cost = self.answered + 1, self.cost + cost
+            if cost > bound * self._dearer:
+                self._dearer = cost / bound
+                log.warning(
+                    "%s: the server counts %.1f times the tokens that a request can have here; this much is put aside "
+                    "for each from now on", self.endpoint.name, self._dearer,
+                )  # fmt: skip
             await self._settle()
             self.progress(self.copies[key])
             return
@@ -212,10 +226,18 @@ class _Asking:
         """The answer as text and parsed; any failure is a `FailedRequestError` whose message does not hold the key."""
         create: Any = client.chat.completions if self.endpoint.chat else client.completions
         try:
-            raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
+            async with asyncio.timeout(self.endpoint.timeout):  # the client's own is a limit of one read
+                raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
             text = self._without_key(raw.text)
             body = json.loads(text)
+            if self.key and self.key in (
+                parsed := json.dumps(body, ensure_ascii=False)
+            ):  # spelled by escapes
+                text = self._without_key(parsed)
+                body = json.loads(text)
             self.read(body)
+        except TimeoutError:
+            raise FailedRequestError("timed out", paid=True) from None
         except openai.OpenAIError as error:
             fault = fault_of(error)
             fault.message = self._without_key(fault.message)
@@ -260,7 +282,7 @@ def tokens_used(body: Body) -> tuple[int, int] | None:
         usage = int(body["usage"]["prompt_tokens"]), int(body["usage"].get("completion_tokens") or 0)
     except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
         return None
-    return usage if min(usage) >= 0 else None
+    return usage if min(usage) >= 0 and max(usage) < MOST_TOKENS else None
 
 
 @contextmanager

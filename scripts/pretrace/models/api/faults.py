@@ -46,6 +46,12 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
         # refused or not found: nothing was sent; anything later may have been received
         sent = "Connect" not in type(cause).__name__
         return FailedRequestError(f"the connection failed ({type(cause).__name__}: {cause})", paid=sent)
+    if isinstance(error, openai.APIStatusError) and 300 <= error.status_code < 400:
+        place = error.response.headers.get("location", "another address")
+        return FailedRequestError(
+            f"status {error.status_code}: it redirects to {place}, and requests are not sent to other addresses; if "
+            "that one is right, give it as base_url", temporary=False,
+        )  # fmt: skip
     if isinstance(error, openai.APIStatusError):
         passing = error.status_code in _TRIED_AGAIN or error.status_code >= 500
         return FailedRequestError(
