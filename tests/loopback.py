@@ -24,7 +24,7 @@ class Loopback(LocalServer):
 
     `answered` counts good answers by body, `authorization` holds each header that came, `moments` when; `most_at_once`
     is the highest number of requests that were open together. Faults: 429, 500, cut, malformed, no choices, refused,
-    quota, hang.
+    quota, hang, redirect, drip.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class Loopback(LocalServer):
         errors = {
             "429": (429, {"message": "slow down"}, {"Retry-After": self.retry_after}),
             "quota": (429, {"message": "no credit left", "code": "insufficient_quota"}, {}),
+            "redirect": (307, {"message": "elsewhere"}, {"Location": "http://127.0.0.2:9/v1/completions"}),
             "500": (500, {"message": "out of order"}, {}),
             # as careless servers do, it repeats what it was sent
             "refused": (400, {"message": f"not with {request.headers.get('Authorization')}"}, {}),
@@ -75,6 +76,13 @@ class Loopback(LocalServer):
         if fault in errors:
             status, error, headers = errors[fault]
             request.reply(status, json.dumps({"error": error}).encode(), json_type | headers)
+        elif fault == "drip":
+            request.send_response(200)
+            request.send_header("Content-Length", "1000")
+            request.end_headers()
+            for _ in range(40):
+                request.wfile.write(b" ")
+                time.sleep(0.1)
         elif fault == "cut":
             request.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             request.close_connection = True

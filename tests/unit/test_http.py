@@ -1,8 +1,11 @@
 """The polite fetcher of plain web files, against a server on loopback."""
 
+import time
+
 import pytest
 
 from hub_server import Hub
+from local_server import LocalServer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.http import Fetcher, NotFoundError
 
@@ -55,3 +58,40 @@ def test_a_limit_is_waited_for_and_a_missing_file_is_not_tried_again(server, tmp
         fetcher(slept).save(f"{server.url}/none.txt", tmp_path / "b")
     assert len(server.asked) == before + 1
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+class Odd(LocalServer):
+    """Continues another file than the one that had begun, or sends a few bytes now and then."""
+
+    drips = False
+
+    def answer(self, request):
+        if self.drips:
+            request.send_response(200)
+            request.end_headers()
+            request.close_connection = True
+            for _ in range(20):
+                request.wfile.write(b"a")
+                time.sleep(0.05)
+        elif span := request.headers.get("Range"):
+            start = int(span.removeprefix("bytes=").removesuffix("-"))
+            about = {"ETag": '"other"', "Content-Range": f"bytes {start}-{len(DATA) - 1}/{len(DATA)}"}
+            request.reply(206, DATA[::-1][start:], about)
+        else:
+            request.reply(200, DATA, {"ETag": '"one"'}, None if self.whole else len(DATA) // 2)
+            self.whole = True
+
+    whole = False
+
+
+def test_a_part_of_another_file_is_not_joined(tmp_path):
+    with Odd() as server:
+        fetcher([]).save(f"http://127.0.0.1:{server.port}/a", tmp_path / "a")
+    assert (tmp_path / "a").read_bytes() == DATA
+
+
+def test_a_slow_drip_ends(tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.runtime.http._SLOW_FOR", 0.2)
+    monkeypatch.setattr(Odd, "drips", True)
+    with Odd() as server, pytest.raises(InputError, match="less than 10000 bytes came in"):
+        fetcher([], attempts=1).save(f"http://127.0.0.1:{server.port}/a", tmp_path / "a")

@@ -7,7 +7,7 @@ from huggingface_hub import constants
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
-from pretrace.runtime.hub import copy_files, fetch_file, files_of, names_in, snapshot
+from pretrace.runtime.hub import copy_files, fetch_file, files_of, listing, names_in, snapshot
 
 FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
 
@@ -79,3 +79,19 @@ def test_copied_files_are_found_again_with_commit_and_hash(hub, tmp_path):
     assert described["files"]["data/a.parquet"] == hashlib.sha256(b"first").hexdigest()
     copied = [(name, path.read_bytes()) for name, path in files_of(tmp_path / "out" / "files.json")]
     assert copied == [("data/a.parquet", b"first"), ("data/b.parquet", b"second")]
+
+
+@pytest.mark.parametrize(
+    "page", [b"<html>Please log in</html>", b"[3]", b"null", b'{"sha": 7}', b'{"siblings": [3]}']
+)
+def test_a_page_of_a_proxy_is_not_a_defect(hub, monkeypatch, page):
+    json_type = {"Content-Type": "application/json"}
+    monkeypatch.setattr(hub, "answer", lambda request: request.reply(200, page, json_type))
+    hub._server.answer = hub.answer
+    for ask in (
+        lambda: snapshot("a/b", "dataset", "main", ["*"]),
+        lambda: listing("a/b", "model", "main"),
+        lambda: names_in("a/b", "dataset", "main"),
+    ):
+        with pytest.raises(InputError, match=r"a/b at 'main'"):
+            ask()

@@ -140,6 +140,39 @@ def test_a_refusal_is_not_tried_again(tmp_path):
             assert server.requests == 1
 
 
+def test_a_redirect_takes_no_text_to_another_address(tmp_path):
+    with (
+        Loopback(echoed, lambda number, body: "redirect") as server,
+        pytest.raises(
+            InputError, match=r"redirects to http://127\.0\.0\.2:9/v1/completions.*give it as base_url"
+        ),
+    ):
+        ask(server.url, tmp_path / "a")
+    assert server.requests == 1
+
+
+def test_a_server_that_sends_a_byte_now_and_then_times_out(tmp_path):
+    begin = time.monotonic()
+    with (
+        Loopback(echoed, lambda number, body: "drip") as server,
+        pytest.raises(InputError, match="failed 2 times, the last time with timed out"),
+    ):
+        ask(server.url, tmp_path / "a", count=1, timeout=0.5, attempts=2)
+    assert time.monotonic() - begin < 3
+
+
+def test_what_a_server_counts_beyond_a_requests_tokens_is_put_aside_for_the_next(tmp_path, caplog):
+    def reasons(path, body):
+        return completion("a") | {"usage": {"prompt_tokens": 10, "completion_tokens": 2000}}
+
+    with Loopback(reasons) as server, AnswerStore(tmp_path / "a") as store:
+        client = paid_client(server.url, store, 0.01, concurrency=16)
+        with pytest.raises(InputError, match="the budget is used up"):
+            client.ask(asked_for(40), text_of)
+    assert client.tally["cost"] <= 0.01 * 1e9
+    assert server.requests == 2, "each costs 0.004 dollars"
+
+
 def test_a_missing_key_is_named_before_anything_is_asked(tmp_path, monkeypatch):
     monkeypatch.delenv("TEST_API_KEY")
     with Loopback(echoed) as server:

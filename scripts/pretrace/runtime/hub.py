@@ -281,8 +281,8 @@ def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
     except (ValueError, TypeError, LookupError, AttributeError, AssertionError, RecursionError) as error:
         raise InputError(
             f"{hub} at '{revision}': what {constants.ENDPOINT} answers is not the answer of a hub "
-            f"({type(error).__name__}: {_first_line(error):.200}). Is it the page of a proxy? Check HF_ENDPOINT and the "
-            "network."
+            f"({type(error).__name__}: {_first_line(error):.200}). Is it the page of a proxy? Check HF_ENDPOINT "
+            "and the network."
         ) from error
 
 
