@@ -62,6 +62,14 @@ def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
     assert any(name.startswith("audit-Война_и_мир-pythia-") for name in names)
 
 
+def test_a_path_that_no_system_takes_is_refused(texts):
+    for given in ({"texts": "x" * 5000}, {"known": "x" * 5000}, {"texts": "/dev/zero"}):
+        with pytest.raises(InputError, match="does not exist"):
+            loaded(**{"texts": str(texts), "model": "smollm2-135m"} | given)
+    with pytest.raises(InputError, match="/dev/zero is a device"):
+        load_study(CONFIG | {"study": "/dev/zero"}, CONFIG_FOLDER)
+
+
 def test_a_language_without_spaces_is_told_by_its_script(texts):
     Path("zh.jsonl").write_text('{"text": "甲乙丙丁。戊己庚辛。"}\n', encoding="utf-8")
     assert loaded(texts="zh.jsonl", model="smollm2-135m").benchmarks.entries["texts"].language == "zh"

@@ -59,7 +59,7 @@ def _check(archive: Path, members: list[zipfile.ZipInfo]) -> None:
         raise InputError(f"{archive} would unpack to {total} bytes; more than {MOST_BYTES} are not unpacked.")
     for member in members:
         name, parts = member.filename, _parts(member)
-        if name.startswith("/") or "\\" in name or ":" in parts[0] or {"..", "~"} & set(parts):
+        if name.startswith("/") or "\\" in name or not parts or ":" in parts[0] or {"..", "~"} & set(parts):
             raise InputError(f"{archive}: the name {name!r} leads out of the folder; it is not unpacked.")
         if stat.S_ISLNK(member.external_attr >> 16):
             raise InputError(f"{archive}: {name} is a link; it is not unpacked.")

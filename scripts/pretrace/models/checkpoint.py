@@ -72,6 +72,7 @@ class Checkpoint:
         refuse_adapter(self.path)
         memory = None if folder is None else folder / _VERIFIED
         known = read_json(memory) if memory and memory.is_file() else {}
+        known = known if isinstance(known, dict) else {}
         hashed = {}
         for name in names:
             file = self._file(name)

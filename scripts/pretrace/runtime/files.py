@@ -172,6 +172,15 @@ def _nullable() -> "dict[pa.DataType, Any]":
 _REMEDY = "If it was generated, delete it and run the same command again; if it is yours, replace it."
 
 
+def kind_of(path: str) -> str:
+    """Return `file`, `folder`, `device` (or a pipe), or "" if nothing is there or no system takes the path."""
+    try:
+        own = Path(path)
+        return "folder" if own.is_dir() else "file" if own.is_file() else "device" if own.exists() else ""
+    except (OSError, ValueError):
+        return ""
+
+
 def sha256_file(path: str | Path) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

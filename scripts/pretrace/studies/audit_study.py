@@ -14,6 +14,7 @@ from pretrace.benchmarks.rows import FORMATS, rows, stem_of
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.files import kind_of
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.keys import Config, WrittenRun
@@ -51,9 +52,9 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
         )
     files = {"path": config.texts} | ({} if config.known is None else {"known": config.known})
     for key, file in files.items():
-        if not Path(file).is_file():
+        if kind_of(file) != "file":
             where = f"config: {'texts' if key == 'path' else key}: {shortened(file)}"
-            if Path(file).is_dir():
+            if kind_of(file) == "folder":
                 label = "0" if key == "known" else "none"
                 raise InputError(
                     f"{where} is a folder; make one file of its documents: python scripts/cut_passages.py --words 64 "
@@ -79,7 +80,7 @@ def _seen_from(folder: Path, path: str) -> str:
 
 def _here(path: str | None) -> str:
     """Return a file's or folder's path as one of the working directory where it lies there; else what is given."""
-    if path is None or not Path(path).exists():
+    if path is None or not kind_of(path):
         return path or ""
     inside = os.path.relpath(path)
     return inside if not inside.startswith("..") else str(Path(path).resolve())
@@ -116,7 +117,7 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
         return named, {}
     slug = re.sub(r"[^A-Za-z0-9._-]+", "_", slug_of(named)).strip("_.-") or "model"
     slug = f"{slug}-given" if slug in registered else slug
-    if Path(named).is_dir():
+    if kind_of(named) == "folder":
         if not Path(named, "config.json").is_file():
             raise InputError(
                 f"config: model: {named} has no config.json; name the folder with config.json, the weights and the "

@@ -11,6 +11,7 @@ from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, pref
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.artifacts import (
@@ -220,7 +221,7 @@ def study_path(name: str, folder: Path) -> Path:
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
-    if not _kind_of(name):
+    if not kind_of(name):
         if name.endswith((".yaml", ".yml")):
             where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
@@ -231,6 +232,8 @@ def study_path(name: str, folder: Path) -> Path:
             f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
+    if (kind := kind_of(name)) == "device":
+        raise InputError(f"config: study: {shortened(name)} is a {kind}; give a file.")
     return Path(name)
 
 
@@ -282,27 +285,19 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
 
 def _check_path(where: str, path: str, needed: str) -> None:
     """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
-    kind = _kind_of(path)
+    kind = kind_of(path)
     if not kind:
         raise InputError(f"{where}: {shortened(path)} does not exist; paths are relative to that file.")
     if {"{", "}"} & {*path}:
         raise InputError(
             f"{where}: {shortened(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
         )
-    if needed == "checkpoint" and not _kind_of(f"{path}/config.json"):
+    if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(
             f"{where}: {path} has no config.json; name the folder with config.json, the weights and the tokenizer."
         )
     if needed in ("file", "folder") and kind != needed:
         raise InputError(f"{where}: {path} is a {kind}; give a {needed}.")
-
-
-def _kind_of(path: str) -> str:
-    """Return `file`, `folder`, or "" if nothing is there or the path is invalid: too long, or with a null byte."""
-    try:
-        return "folder" if Path(path).is_dir() else "file" if Path(path).exists() else ""
-    except (OSError, ValueError):
-        return ""
 
 
 def _check_training(training: Training, where: str, registries: _Registries) -> None:
