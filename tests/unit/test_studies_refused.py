@@ -272,6 +272,8 @@ REFUSED = [
     (shown("dc_pdd_table1", panels=[AT | {"model": "smollm2"}]),
      "dc_pdd_table1.panels.0.model: unknown model ... 'smollm2-135m'"),
     (shown("blind_audit", panels=[AT | {"benchmark": "sotu_temporal"}]), "artifacts.blind_audit.panels.0: no run has"),
+    (panel(model=["smollm2-135m", "smollm2-135m"]), "results_auc.0.model: 'smollm2-135m' is given twice"),
+    (study(first=["blind_audit"]), "first: the study does not show blind_audit: valid: headline"),
     (panel(references=["nope"]), "panels.0.references: no run of smollm2-135m on sotu has 'nope'"),
     (panel(length=65), "panels.0.length: no run of smollm2-135m on sotu has 65: valid: 32"),
     (panel(subset="nope"), "panels.0.subset: no run of smollm2-135m on sotu has 'nope'"),

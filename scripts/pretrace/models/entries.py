@@ -1,8 +1,9 @@
 """The keys of an entry of models.yaml, by its source."""
 
 from typing import Annotated, Literal, Self
+from urllib.parse import urlsplit
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from pretrace.runtime.schema import Count, Day, Downloaded, Hub, Keys, Maybe, OnHub, Some, Unrepeated
 
@@ -78,7 +79,21 @@ class LetterIds(Keys):
     D: TokenIds
 
 
-ApiUrl = Annotated[str, Unrepeated(r"^https?://[^@?\s]+$")]
+def _with_host(url: str) -> str:
+    """Refuse an address that no client can ask: half an IPv6 host, a port without a number, other scripts' letters."""
+    try:
+        parts = urlsplit(url)
+        usable = bool(parts.hostname) and (parts.port or 1) > 0 and url.isascii()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ValueError(
+            "it is not an address with a host and, after a colon, a port; write http://node7:8000/v1"
+        )
+    return url
+
+
+ApiUrl = Annotated[str, AfterValidator(_with_host), Unrepeated(r"^https?://[^@?\s]+$")]
 KeyName = Annotated[str, Unrepeated("^[A-Z_][A-Z0-9_]*$")]
 Concurrency = Annotated[int, Field(ge=1, le=256)]
 

@@ -95,5 +95,6 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     names = {known.casefold(): known for known in sorted(valid)}
     close = difflib.get_close_matches(str(name)[:LONGEST].casefold(), names, n=1, cutoff=0.5)
     if close:
-        return f"did you mean '{names[close[0]]}'?"
+        foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"
+        return f"did you mean '{names[close[0]]}'?{foreign}"
     return f"valid: {', '.join(names.values())}" if names else "there is none to choose from"

@@ -234,6 +234,22 @@ def _choices_of_runs(
         yield "options.settings", (panel.settings or options.settings).values(), scored.get(method)
 
 
+def methods_left_out(
+    shown: Mapping[str, ShownArtifact], artifacts: Iterable[Artifact], runs: Sequence[Run]
+) -> dict[str, str]:
+    """Return the methods that a study asks an artifact to show and that no run of its panels computes -> why not."""
+    reasons = {}
+    readers = runs_by_pair(runs)
+    for artifact in artifacts:
+        own = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
+        scored = settings_scored(own)
+        named = shown[artifact.artifact].methods or ()
+        absent = [name for name in named if name.partition(";")[0] not in scored]
+        if absent and own and not any(run.questions for run in own):  # answers from elsewhere bring scores
+            reasons[f"{', '.join(absent)} of {artifact.artifact}"] = "no run of its panels has them"
+    return reasons
+
+
 def settings_scored(runs: Sequence[Run]) -> dict[str, set[str]]:
     """Return the methods that runs compute, each with the names of its settings."""
     scored: dict[str, set[str]] = {}

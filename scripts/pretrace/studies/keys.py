@@ -31,7 +31,7 @@ Paper = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
 EvaluationSet = Literal["all", "without_prefixes", "balanced"]
 Words = list[str]
-Several = Some[list[str]]
+Several = Some[Unique[str]]
 
 
 class Server(Keys):

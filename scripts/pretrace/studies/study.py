@@ -18,6 +18,7 @@ from pretrace.studies.artifacts import (
     Artifact,
     check_choices,
     filled,
+    methods_left_out,
     prefix_cautions,
     require_artifact,
     resolve_artifact,
@@ -88,7 +89,7 @@ class Study:
     runs: tuple[Run, ...]
     artifacts: dict[str, Artifact]
     left_out: dict[str, str]
-    """Models and benchmarks of runs that are left out -> why."""
+    """Models and benchmarks of runs, and methods of artifacts, that are left out -> why."""
 
     # grouped once a study: a dry run asks for each of its thousands of jobs
     @cached_property
@@ -163,6 +164,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     named = _default(resolved) if file.artifacts is None else file.artifacts
     shown = written_artifacts(named, resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
+    offered = set(shown)
     runs, shown = select(resolved, shown, registered, models, benchmarks, settings, str(path))
     artifacts = {
         slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
@@ -181,6 +183,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     title = file.title or f"The study {file.study}"
     for slug in file.first:
         require_artifact(slug, registered, f"{path}: first")
+        if slug not in offered:
+            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, offered)}")
     return Study(
         name=file.study,
         title=title,
@@ -196,7 +200,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         downloads=downloads,
         runs=runs,
         artifacts=artifacts,
-        left_out=reasons_left_out(resolved, models, benchmarks, settings),
+        left_out=reasons_left_out(resolved, models, benchmarks, settings)
+        | methods_left_out(shown, artifacts.values(), runs),
     )
 
 
