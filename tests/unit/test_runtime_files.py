@@ -30,9 +30,8 @@ def test_no_flipped_bit_changes_a_value_without_an_error(tmp_path):
     write_parquet(path, TABLE)
     assert read_table(path).equals(TABLE)
     whole = path.read_bytes()
-    footer = int.from_bytes(whole[-8:-4], "little")
     noticed = 0
-    for place in range(len(whole) - 8 - footer):
+    for place in range(len(whole)):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 4]) + whole[place + 1 :])
         try:
             tables = [read_table(path).to_pylist(), next(read_parquet_parts(path)).to_dict("records")]

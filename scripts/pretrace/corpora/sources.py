@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 from pydantic import Field
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, atomic_path
+from pretrace.runtime.files import JsonObject, parquet_writer
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
 from pretrace.seeds import seed_of
@@ -113,12 +113,10 @@ def write_documents(plain: JsonObject, sources: list[Path], shard: int, shards: 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
     """Write texts as Parquet (`text`: string), about 16 M characters a row group; `title` names the progress."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
     with (
-        atomic_path(out) as part,
-        pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer,
+        parquet_writer(out, schema) as writer,
         Progress(title, total=None, unit="characters") as progress,
     ):
         for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pretrace.runtime.errors import InputError, remedy
 
@@ -80,16 +80,57 @@ def write_parquet_parts(
 
     Without `schema`, all parts have the first one's.
     """
-    import pyarrow.parquet as pq
-
     tables = _as_tables(parts, schema)
     first = next(tables)
-    with (
-        atomic_path(path) as part,
-        pq.ParquetWriter(part, first.schema, compression="zstd", write_page_checksum=True) as writer,
-    ):
+    with parquet_writer(path, first.schema) as writer:
         for group in _row_groups(chain([first], tables)):
             writer.write_table(group, row_group_size=ROW_GROUP)
+
+
+@contextmanager
+def parquet_writer(path: str | Path, schema: "pa.Schema") -> "Iterator[pq.ParquetWriter]":
+    """Give the writer of a file that appears whole or not at all; its pages have checksums, and so has its footer."""
+    import pyarrow.parquet as pq
+
+    with atomic_path(path) as part:
+        with pq.ParquetWriter(part, schema, compression="zstd", write_page_checksum=True) as writer:
+            yield writer
+        _sign_footer(part)
+
+
+_SIGNED = b"SHA-256 of the footer: "
+_END = b"PAR1"
+
+
+def _sign_footer(path: Path) -> None:
+    """Put a digest behind the footer: without one, a flipped bit there reads as other values or types.
+
+    It counts as the footer's last bytes, which readers of Parquet leave alone (pyarrow, pandas, DuckDB, polars).
+    """
+    with path.open("r+b") as file:
+        footer = _footer_of(file)
+        file.seek(-8, os.SEEK_END)
+        signature = _SIGNED + hashlib.sha256(footer).digest()
+        file.write(signature + (len(footer) + len(signature)).to_bytes(4, "little") + _END)
+
+
+def _footer_of(file: IO[bytes]) -> bytes:
+    """Read the footer of a Parquet file; b"" if its length is not that of one."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - 8, 0))
+    length = int.from_bytes(file.read(4), "little")
+    if length + 8 > size:
+        return b""
+    file.seek(size - 8 - length)
+    return file.read(length)
+
+
+def _check_footer(path: str | Path) -> None:
+    """Raise `OSError` if a footer that `parquet_writer` wrote has changed; files of others have no digest."""
+    with Path(path).open("rb") as file:
+        footer, _, digest_of_footer = _footer_of(file).rpartition(_SIGNED)
+    if footer and digest_of_footer != hashlib.sha256(footer).digest():
+        raise OSError("its footer is damaged")
 
 
 def _as_tables(
@@ -123,6 +164,7 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Ta
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
+        _check_footer(path)
         chosen = list(columns) if columns is not None else None
         return pq.read_table(path, columns=chosen, page_checksum_verification=True)
 
@@ -139,8 +181,10 @@ def open_parquet(path: str | Path) -> "Iterator[pq.ParquetFile]":
     """Open a Parquet file to be read in parts, its pages checked; a failure is an error for users."""
     import pyarrow.parquet as pq
 
-    with _read_as_parquet(path), pq.ParquetFile(path, page_checksum_verification=True) as file:
-        yield file
+    with _read_as_parquet(path):
+        _check_footer(path)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            yield file
 
 
 @contextmanager
