@@ -164,9 +164,10 @@ def read_table(path: str | Path, columns: Sequence[str] | None = None) -> "pa.Ta
     import pyarrow.parquet as pq
 
     with _read_as_parquet(path):
-        _check_footer(path)
         chosen = list(columns) if columns is not None else None
-        return pq.read_table(path, columns=chosen, page_checksum_verification=True)
+        table = pq.read_table(path, columns=chosen, page_checksum_verification=True)
+        _check_footer(path)
+        return table
 
 
 def read_parquet_parts(path: str | Path) -> "Iterator[pd.DataFrame]":
