@@ -11,6 +11,7 @@ def small(project: Project) -> Project:
     study["runs"] = study["runs"][:1]
     study["runs"][0] |= {"methods": ["loss", "ref", "min_k", "dc_pdd"], "lengths": [8]}
     panels = [{"model": "target", "benchmark": "texts", "length": 8}]
+    study["first"] = ["results_auc"]
     study["artifacts"] = {"results_auc": {"panels": panels}, "selection_gap": {"panels": panels}}
     project.write_study(study)
     return project
