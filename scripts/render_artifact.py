@@ -4,7 +4,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.render.registry import Artifact
+from pretrace.render.artifact import Artifact
 from pretrace.render.rendering import render
 from pretrace.render.results import Results
 from pretrace.runtime.logs import job_log, log

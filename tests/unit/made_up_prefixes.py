@@ -137,5 +137,5 @@ def training() -> pd.DataFrame:
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    own = {"artifact": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
+    own = {"slug": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
     return made_up_results.artifact(renderer, **own | other)

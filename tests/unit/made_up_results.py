@@ -19,8 +19,8 @@ from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
 from pretrace.render import rendering
+from pretrace.render.artifact import SUFFIXES, Artifact
 from pretrace.render.catalogue import check
-from pretrace.render.registry import SUFFIXES, Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
@@ -279,7 +279,7 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
     return {
-        "artifact": f"a_{renderer}",
+        "slug": f"a_{renderer}",
         "title": f"Made up for {renderer}",
         "renderer": renderer,
         "metric": "auc",

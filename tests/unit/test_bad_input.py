@@ -51,7 +51,7 @@ def planned(study: Study) -> None:
         for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
             assert isinstance(parameters, list)
     for artifact in study.artifacts:
-        assert isinstance(plan.artifact(artifact).reads, list)
+        assert isinstance(plan.rendering(artifact).reads, list)
     assert isinstance(plan.records_of_hub, list)
 
 

@@ -248,7 +248,7 @@ class Studies(dict[str, Results]):
 def drawing(name: str, studies: Studies, **changes: Any) -> Any:
     """The table or figure of an artifact, before it is written."""
     study, artifact = ARTIFACTS[name]
-    return made_up_results.draw({**artifact, "artifact": name, **changes}, studies[study])
+    return made_up_results.draw({**artifact, "slug": name, **changes}, studies[study])
 
 
 def shown(name: str, studies: Studies) -> str:

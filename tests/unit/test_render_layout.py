@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
+from pretrace.render.artifact import Artifact
 from pretrace.render.names import method_label, view_label
 from pretrace.render.phrases import signed
-from pretrace.render.registry import Artifact
 from pretrace.render.tables.table import (
     Block,
     Cell,
@@ -108,7 +108,7 @@ def test_a_mark_on_every_number_of_a_column_is_in_its_header():
         return Row("a", tuple(Cell(0.5, signs=letters) for letters in signs))
 
     rows = (row(("a",), ("a", "d")), row(("e",), ("a", "d")), Row("b", (Cell(), Cell())))
-    artifact = Artifact(artifact="marked", title="Marked", renderer="method_table")
+    artifact = Artifact(slug="marked", title="Marked", renderer="method_table")
     table = table_of(artifact, [Block("", "", (("x",), ("y",)), rows)], ["first"], pd.DataFrame())
     (shown,) = table.blocks
     assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[("a",), ()], [("e",), ()]]

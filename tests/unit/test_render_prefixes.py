@@ -14,9 +14,9 @@ from sklearn.metrics import roc_auc_score
 from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures import lines
 from pretrace.render.figures.lines import place_facet
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet

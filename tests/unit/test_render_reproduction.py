@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from made_up_results import metric_row
 
+from pretrace.render.artifact import Artifact
 from pretrace.render.figures import scatter
 from pretrace.render.published import PAPERS, Number, compare, judge, read_papers, read_published
-from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.runtime.errors import InputError
@@ -130,7 +130,7 @@ def make_study(tmp_path: Path) -> Results:
 
 
 ARTIFACT = {
-    "artifact": "reproduction",
+    "slug": "reproduction",
     "title": "Published and measured",
     "renderer": "reproduction",
     "options": {"artifacts": ["surp_table1", "con_recall_table2", "con_recall_table5"]},

@@ -7,7 +7,6 @@ import yaml
 
 from pretrace.evaluation.grids import named_variant
 from pretrace.methods.settings import setting_name, settings
-from pretrace.render.catalogue import RENDERERS
 from pretrace.studies import load_study
 from pretrace.studies.artifacts import Artifact
 
@@ -20,15 +19,13 @@ OF_EVERY_RUN = {"reproduction", "reproduction_figure"}
 
 
 def shows(artifact: Artifact, model: str, benchmark: str, method: str) -> bool:
-    if artifact.unavailable is not None or (model, benchmark) not in {
-        panel.pair for panel in artifact.panels
-    }:
+    if artifact.unavailable or (model, benchmark) not in {panel.pair for panel in artifact.panels}:
         return False
-    if "metrics" not in RENDERERS[artifact.renderer].needs:
+    if "metrics" not in artifact.needs:
         return False
     if artifact.options.method == method.split(";")[0]:  # with each setting that the artifact names
         return True
-    if artifact.methods is None:
+    if not artifact.methods:
         return artifact.renderer in EVERY_METHOD and ";" not in method
     return method in artifact.methods
 
@@ -56,7 +53,7 @@ def test_every_run_is_in_a_panel(name):
     shown = {
         panel.pair
         for slug, artifact in study.artifacts.items()
-        if slug not in OF_EVERY_RUN and artifact.unavailable is None
+        if slug not in OF_EVERY_RUN and not artifact.unavailable
         for panel in artifact.panels
     }
     assert {(run.model, run.benchmark) for run in study.runs} <= shown

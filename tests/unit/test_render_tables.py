@@ -10,9 +10,9 @@ import pytest
 import yaml
 from made_up_results import changed, row_of
 
+from pretrace.render.artifact import Artifact
 from pretrace.render.names import MARK_NOTES, METHOD_LABELS
 from pretrace.render.phrases import conditions
-from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown

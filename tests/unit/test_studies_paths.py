@@ -159,10 +159,10 @@ def test_a_renderer_reads_what_it_needs_of_each_pair(load):
     runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_temporal", "methods": ["loss"]}]
     plan = Plan(load(*runs, artifacts=["results_auc", "reproduction"]))
     metrics = "results/mine/metrics/smollm2-135m/{}.parquet"
-    read = plan.artifact("results_auc").reads
+    read = plan.rendering("results_auc").reads
     assert ["metrics", MODEL, "sotu_temporal", metrics.format("sotu_temporal")] in read
     assert {kind for kind, *_ in read} == {"metrics", "tests"}
-    read = plan.artifact("reproduction").reads
+    read = plan.rendering("reproduction").reads
     assert "surp" in {name for kind, _, name, _ in read if kind == "published"}
     assert ["benchmarks", "", BENCHMARK, TABLE] in read
 
@@ -184,7 +184,7 @@ def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):
     first, other = plan.pair(*PAIR), plan.pair(MODEL, "sotu_temporal")
     assert first.priority > other.priority_of_results > other.priority
     assert plan.benchmark(BENCHMARK).priority > plan.benchmark("sotu_temporal").priority
-    assert plan.artifact("results_auc").priority > plan.artifact("results_tpr").priority
+    assert plan.rendering("results_auc").priority > plan.rendering("results_tpr").priority
 
 
 SHADOWED = {

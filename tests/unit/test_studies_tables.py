@@ -5,13 +5,12 @@ import yaml
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.questions.known import is_control
-from pretrace.render.catalogue import RENDERERS
+from pretrace.runtime.errors import InputError
 from pretrace.studies import load_study
-from pretrace.studies.artifacts import filled
-from pretrace.studies.keys import ArtifactEntry
+from pretrace.studies.artifacts import artifact_of, registered_artifacts
 
-WRITTEN = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-REGISTERED = {slug: filled(slug, ArtifactEntry.model_validate(entry)) for slug, entry in WRITTEN.items()}
+WRITTEN = registered_artifacts(ROOT / "config" / "artifacts.yaml")
+REGISTERED = {slug: artifact_of(slug, entry, entry, [], slug) for slug, entry in WRITTEN.items()}
 
 OTHER_BLOCKS = {
     "dc_pdd_table5": "every setting of the grid stands there, chosen by nobody",
@@ -36,7 +35,7 @@ NO_METHODS = {
 TABLES = sorted(
     slug
     for slug, entry in REGISTERED.items()
-    if entry.kind == "table" and "metrics" in RENDERERS[entry.renderer].needs and slug not in NO_METHODS
+    if entry.kind == "table" and "metrics" in entry.needs and slug not in NO_METHODS
 )
 
 
@@ -53,7 +52,7 @@ def test_every_table_of_methods_has_settings_chosen_three_ways_and_a_control(whe
     missing = {slug for slug, entry in shown if entry.renderer != "method_table" or entry.selection}
     assert missing == OTHER_BLOCKS.keys() & SHOWN[where].keys()
     for slug, entry in shown:
-        assert entry.methods is None or any(map(is_control, entry.methods)), slug
+        assert not entry.methods or any(map(is_control, entry.methods)), slug
 
 
 @pytest.mark.parametrize("where", SHOWN)
@@ -61,3 +60,17 @@ def test_con_recalls_tables_are_of_the_same_texts(where):
     """Its tables 3, 4, 7 and 8 repeat numbers of table 2, or the comparison that it makes."""
     slugs = [f"con_recall_table{number}" for number in (2, 3, 4, 7, 8)]
     assert {SHOWN[where][slug].evaluation_set for slug in slugs} == {"balanced"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ({"title": "Own"}, "own: missing key 'renderer'"),
+        ({"title": "Own", "renderer": "roc", "panels": ["runs"]}, "own.panels: a study says what is shown"),
+    ],
+)
+def test_an_entry_of_the_registry_says_how_and_not_what(tmp_path, entry, told):
+    path = tmp_path / "artifacts.yaml"
+    path.write_text(yaml.safe_dump({"own": entry}), encoding="utf-8")
+    with pytest.raises(InputError, match=told):
+        registered_artifacts(path)

@@ -5,7 +5,7 @@ localrules:
 # What cannot be shown leaves the rest: the files say why, and the record does.
 rule render_table:
     input:
-        files=artifact.files,
+        files=rendering.files,
     output:
         record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/tables/{artifact}.csv",
@@ -21,12 +21,12 @@ rule render_table:
         "results/<study>/logs/render_table/{artifact}.log",
     wildcard_constraints:
         artifact=alternatives(PLAN.artifacts_of("table")),
-    priority: artifact.priority
+    priority: rendering.priority
     params:
         code=code_digest("render_artifact"),
-        artifact=artifact.resolved,
-        reads=artifact.reads,
-        entries=artifact.entries,
+        artifact=rendering.artifact,
+        reads=rendering.reads,
+        entries=rendering.entries,
     script:
         "../../scripts/render_artifact.py"
 

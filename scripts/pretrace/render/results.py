@@ -15,8 +15,8 @@ from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_parquet

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.render.registry import Panel
+from pretrace.render.artifact import Panel
 
 STAR_LEVEL = 0.05
 

@@ -3,18 +3,30 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.models.entries import ApiModel
-from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
-from pretrace.render.registry import SUFFIXES, Panel
+from pretrace.render.artifact import SUFFIXES, Artifact, Panel
+from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import content_of
-from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
 from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
+
+
+class Rendering(NamedTuple):
+    """The job that renders an artifact: `reads` are [kind, model or "", benchmark or "", path] of each of its `files`.
+
+    `entries`: the registry entries of the benchmarks, by slug.
+    """
+
+    artifact: dict[str, Any]
+    reads: list[list[Any]]
+    files: list[Any]
+    entries: dict[str, Any]
+    priority: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +59,6 @@ class Plan:
 
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
-
-    @cache  # noqa: B019  (one plan a process)
-    def artifact(self, slug: str) -> "ShownArtifact":
-        return ShownArtifact(self, slug)
 
     def download(self, file: str) -> dict[str, Any]:
         return next(entry.plain() for entry in self.study.downloads.values() if entry.file == file)
@@ -121,7 +129,7 @@ class Plan:
     def needs_classes(self, benchmark: str) -> bool:
         """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
         return benchmark in self.benchmarks_with_shots or any(
-            panel.benchmark == benchmark and "metrics" in RENDERERS[artifact.renderer].needs
+            panel.benchmark == benchmark and "metrics" in artifact.needs
             for artifact in self._rendered
             for panel in artifact.panels
         )
@@ -164,11 +172,11 @@ class Plan:
 
     @property
     def _rendered(self) -> list[Artifact]:
-        return [artifact for artifact in self.study.artifacts.values() if artifact.unavailable is None]
+        return [artifact for artifact in self.study.artifacts.values() if not artifact.unavailable]
 
     def artifacts_of(self, kind: str) -> list[str]:
         """Return the artifacts of a kind that can be rendered."""
-        return sorted(artifact.artifact for artifact in self._rendered if artifact.kind == kind)
+        return sorted(artifact.slug for artifact in self._rendered if artifact.kind == kind)
 
     def _files_of(self, kind: str) -> list[str]:
         return [
@@ -188,7 +196,7 @@ class Plan:
     def records_of_rendering(self, target: str) -> list[str]:
         """Return the records of rendering of the artifacts of a target: `all`, `tables` or `figures`."""
         return [
-            f"results/{self.study.name}/rendered/{artifact.artifact}.json"
+            f"results/{self.study.name}/rendered/{artifact.slug}.json"
             for artifact in self._rendered
             if target in ("all", f"{artifact.kind}s")
         ]
@@ -223,6 +231,46 @@ class Plan:
     @property
     def resolved_artifacts(self) -> list[dict[str, Any]]:
         return [artifact.plain() for artifact in self.study.artifacts.values()]
+
+    def pairs_of(self, artifact: Artifact) -> list[Pair]:
+        """Return the models and benchmarks that an artifact's panels show."""
+        return [self.pair(*slugs) for slugs in sorted({panel.pair for panel in artifact.panels})]
+
+    @cache  # noqa: B019  (one plan a process)
+    def rendering(self, slug: str) -> "Rendering":
+        """Return what the job that renders an artifact reads and is told."""
+        artifact = self.study.artifacts[slug]
+        pairs = self.pairs_of(artifact)
+        entries = self.study.benchmarks.entries
+        benchmarks = {pair.benchmark_slug: entries[pair.benchmark_slug].written() for pair in pairs}
+        reads = [
+            [*key, path]
+            for *key, path in self._files_shown(artifact, pairs)
+            if key[0] in artifact.needs and isinstance(path, str)
+        ]
+        priority = SOON + FIRST * (slug in self.study.first)
+        return Rendering(artifact.plain(), reads, [path for *_, path in reads], benchmarks, priority)
+
+    def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
+        """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
+        sized = {panel.pair for panel in artifact.panels if panel.size}
+        for pair in pairs:
+            yield "passes", *pair.slugs, pair.passes
+            yield "times", *pair.slugs, pair.answer_times
+            # some take long or need shots; and the papers print letters of calibrated answers alone
+            left_out = {
+                "corpus_size": pair.slugs not in sized,
+                "letters": "published" in artifact.needs and pair.deltas is None,
+                "codec": not pair.draws_shots,
+            }
+            yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
+        for slug in sorted({pair.benchmark_slug for pair in pairs}):
+            yield "benchmarks", "", slug, self.benchmark(slug).table
+        for slug in sorted({pair.model_slug for pair in pairs}):
+            yield "training", slug, "", self.model(slug).curve
+        folder = self.study.folder / "published"
+        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
+            yield "published", "", path.stem, str(path)
 
     # what the results rest on
 
@@ -317,79 +365,3 @@ class Plan:
     def apis(self) -> dict[str, dict[str, Any]]:
         entries = self.study.models.entries.items()
         return {slug: entry.api.written() for slug, entry in entries if isinstance(entry, ApiModel)}
-
-
-@dataclass(frozen=True, eq=False)
-class ShownArtifact:
-    """A table or figure of a study: what its rule reads, and what its job is told."""
-
-    plan: Plan
-    slug: str
-
-    @property
-    def entry(self) -> Artifact:
-        return self.plan.study.artifacts[self.slug]
-
-    @property
-    def resolved(self) -> dict[str, Any]:
-        return self.entry.plain()
-
-    @property
-    def pairs(self) -> list[Pair]:
-        return [self.plan.pair(*slugs) for slugs in sorted({panel.pair for panel in self.entry.panels})]
-
-    @property
-    def files(self) -> list[str]:
-        return [path for *_, path in self.reads]
-
-    @cached_property
-    def reads(self) -> list[list[str]]:
-        """The files that the renderer reads: [kind, model or "", benchmark or "", path] of each."""
-        needs = RENDERERS[self.entry.renderer].needs
-        return [
-            [kind, model, benchmark, path]
-            for kind, model, benchmark, path in self._files()
-            if kind in needs and isinstance(path, str)
-        ]
-
-    def _files(self) -> Iterable[tuple[str, str, str, File]]:
-        for pair in self.pairs:
-            yield "passes", *pair.slugs, pair.passes
-            yield "times", *pair.slugs, pair.answer_times
-            for kind in OF_A_PAIR:
-                if self._shows(kind, pair):
-                    yield kind, *pair.slugs, pair.own(kind)
-        for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
-            yield "benchmarks", "", slug, self.plan.benchmark(slug).table
-        for slug in sorted({pair.model_slug for pair in self.pairs}):
-            yield "training", slug, "", self.plan.model(slug).curve
-        folder = self.plan.study.folder / "published"
-        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
-            yield "published", "", path.stem, str(path)
-
-    # once an artifact: it may have thousands of panels
-    @cached_property
-    def _with_size(self) -> set[tuple[str, str]]:
-        """The pairs of panels that show the size of a corpus test."""
-        return {panel.pair for panel in self.entry.panels if panel.size}
-
-    def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some take long or need shots."""
-        if kind == "corpus_size":
-            return pair.slugs in self._with_size
-        if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
-            return pair.deltas is not None  # the paper prints letters of calibrated answers alone
-        return kind != "codec" or pair.draws_shots
-
-    @property
-    def entries(self) -> dict[str, Any]:
-        slugs = sorted({pair.benchmark_slug for pair in self.pairs})
-        return {slug: self.plan.benchmark(slug).entry.written() for slug in slugs}
-
-    @property
-    def is_first(self) -> bool:
-        return self.slug in self.plan.study.first
-
-    @property
-    def priority(self) -> int:
-        return SOON + FIRST * self.is_first

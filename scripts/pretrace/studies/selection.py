@@ -4,16 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from pretrace.methods import INPUTS, METHODS
-from pretrace.render.catalogue import RENDERERS, Options
+from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts import (
-    OF_BENCHMARKS,
-    Artifact,
-    Missing,
-    Panel,
-    ShownArtifact,
-    require_artifact,
-)
+from pretrace.studies.artifacts import OF_BENCHMARKS
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
@@ -21,13 +15,12 @@ from pretrace.studies.runs import Run
 
 def select(
     runs: list[Run],
-    artifacts: dict[str, ShownArtifact],
-    registered: dict[str, Artifact],
+    artifacts: dict[str, Artifact],
     models: Models,
     benchmarks: Benchmarks,
     config: Config,
     where: str,
-) -> tuple[tuple[Run, ...], dict[str, ShownArtifact]]:
+) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
     """Return the runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
@@ -36,37 +29,37 @@ def select(
     left.
 
     Raises:
-        InputError: an unknown artifact, nothing is selected, or no model is left.
+        InputError: nothing is selected, or no model is left.
     """
-    for slug in {slug for run in runs for slug in run.serves} | artifacts.keys():
-        require_artifact(slug, registered, where)
     out = left_out(models, benchmarks, config)
-    chosen = _chosen(artifacts, registered, config, where)
+    chosen = _chosen(artifacts, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     readable = [run for run in runs if not out.missing(run)]
-    whole = [own for own in chosen.values() if own.panels is None]
+    whole = [artifact for artifact in chosen.values() if not artifact.panels]
     if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
     if not readable:
         missing = [gone for run in runs if (gone := out.missing(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
-    selected = _serving(readable, chosen, registered) if narrowed else readable
-    ran = {pair for run in selected for pair in _pairs(run)}
-    shown: dict[str, ShownArtifact] = {}
-    for slug, own in chosen.items():
-        if "published" in RENDERERS[registered[slug].renderer].needs:
-            shown[slug] = _with_papers(own, [other for other in chosen if registered[other].paper], out)
-        elif own.panels is None:
-            shown[slug] = own
-        elif _shows_texts(registered[slug]):  # of models that cannot be asked too
-            shown[slug] = _of_paper(own, own.panels, replace(out, models={}))
-        elif registered[slug].paper:
-            shown[slug] = _of_paper(own, own.panels, out)
+    selected = _serving(readable, chosen) if narrowed else readable
+    ran = {(run.model, run.benchmark) for run in selected}
+    shown: dict[str, Artifact] = {}
+    for slug, artifact in chosen.items():
+        if "published" in artifact.needs:
+            panels = [panel for panel in artifact.panels if panel.pair in ran or not narrowed]
+            of_papers = [other for other in chosen if chosen[other].paper]
+            shown[slug] = _with_papers(artifact.replaced(panels=panels), of_papers, out)
+        elif not artifact.panels:
+            shown[slug] = artifact
+        elif artifact.needs == OF_BENCHMARKS:  # of models that cannot be asked too
+            shown[slug] = _of_paper(artifact, replace(out, models={}))
+        elif artifact.paper:
+            shown[slug] = _of_paper(artifact, out)
         elif panels := [
-            panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
+            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
-            missing = [gone for panel in own.panels if (gone := out.missing(panel))]
-            shown[slug] = own.model_copy(update={"panels": panels, "missing": missing})
+            missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
+            shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
 
@@ -87,7 +80,7 @@ def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tup
     names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
         across = map(str, artifact.options.across.get("reference", ()))
-        for panel in artifact.panels if artifact.unavailable is None else ():
+        for panel in artifact.panels if not artifact.unavailable else ():
             names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
     return tuple(
         _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
@@ -160,9 +153,7 @@ def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
     }
 
 
-def _chosen(
-    artifacts: dict[str, ShownArtifact], registered: dict[str, Artifact], config: Config, where: str
-) -> dict[str, ShownArtifact]:
+def _chosen(artifacts: dict[str, Artifact], config: Config, where: str) -> dict[str, Artifact]:
     only, papers = config.only, config.papers
     if not artifacts:
         raise InputError(
@@ -173,24 +164,24 @@ def _chosen(
         if slug not in artifacts:
             raise InputError(f"config: only: {where} has no artifact '{slug}': {nearest(slug, artifacts)}")
     chosen = {
-        slug: own
-        for slug, own in artifacts.items()
-        if (not only or slug in only) and (not papers or registered[slug].paper in (None, *papers))
+        slug: artifact
+        for slug, artifact in artifacts.items()
+        if (not only or slug in only) and (not papers or artifact.paper in ("", *papers))
     }
-    if not chosen or (papers and not only and not any(registered[slug].paper for slug in chosen)):
+    if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
         )
     return chosen
 
 
-def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict[str, Artifact]) -> list[Run]:
+def _serving(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
-    wanted = {slug: own for slug, own in chosen.items() if registered[slug].paper} or chosen
+    wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
     named = {slug for run in runs for slug in run.serves}
-    reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
-    every = any(own.panels is None and registered[slug].unavailable is None for slug, own in reading.items())
-    pairs = {panel.pair for slug, own in reading.items() if slug not in named for panel in own.panels or ()}
+    reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
+    every = any(not artifact.panels and not artifact.unavailable for artifact in reading)
+    pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
 
@@ -199,25 +190,22 @@ def _pairs(run: Run) -> set[tuple[str, str]]:
     return {(model, run.benchmark) for model in (run.model, *run.references)}
 
 
-def _shows_texts(entry: Artifact) -> bool:
-    return RENDERERS[entry.renderer].needs == OF_BENCHMARKS
-
-
-def _with_papers(own: ShownArtifact, of_papers: list[str], out: LeftOut) -> ShownArtifact:
+def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Artifact:
     """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
-    options = Options(artifacts=of_papers).model_copy(update=own.options.given())
-    return own.model_copy(update={"options": options, "missing": missing})
+    options = Options(artifacts=of_papers).model_copy(update=artifact.options.given())
+    return artifact.replaced(options=options, missing=missing)
 
 
-def _of_paper(own: ShownArtifact, panels: list[Panel], out: LeftOut) -> ShownArtifact:
-    missing = [gone for panel in panels if (gone := out.missing(panel))]
-    left = [panel for panel in panels if not out.missing(panel)]
+def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
+    missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
+    left = [panel for panel in artifact.panels if not out.missing(panel)]
     if not missing:
-        return own
-    shown = {"panels": left} if left else {"unavailable": _reasons(missing)}
-    return own.model_copy(update={"missing": missing} | shown)
+        return artifact
+    if left:
+        return artifact.replaced(missing=missing, panels=left)
+    return artifact.replaced(missing=missing, unavailable=_reasons(missing))
 
 
 def _reasons(missing: Iterable[Missing]) -> str:

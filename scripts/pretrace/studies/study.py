@@ -10,24 +10,24 @@ from pretrace.benchmarks.sources import BenchmarkEntry, PrefixDraws
 from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel, Training
 from pretrace.models.training.tokenizer import SEPARATOR
+from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.artifacts import (
-    Artifact,
     check_choices,
-    filled,
     methods_left_out,
     prefix_cautions,
+    registered_artifacts,
     require_artifact,
     resolve_artifact,
+    shown_artifacts,
     with_names,
-    written_artifacts,
 )
 from pretrace.studies.audit_study import filled as filled_audit
 from pretrace.studies.audit_study import positive_runs
-from pretrace.studies.keys import ArtifactEntry, Config, Download, Extraction, StudyFile, WrittenRun
+from pretrace.studies.keys import Config, Download, Extraction, StudyFile, WrittenRun
 from pretrace.studies.questions import (
     check_paraphraser,
     check_view,
@@ -47,7 +47,7 @@ from pretrace.studies.registries import (
 )
 from pretrace.studies.revisions import load_revisions
 from pretrace.studies.runs import Run, check_agreement, check_api_run, lacking, runs_by_pair, scores_prompts
-from pretrace.studies.selection import ShownArtifact, reasons_left_out, select, with_inputs_shown
+from pretrace.studies.selection import reasons_left_out, select, with_inputs_shown
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS
 
@@ -148,9 +148,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         read_yaml(folder / "downloads.yaml"), dict[Slug, Download], str(folder / "downloads.yaml")
     )
     _check_references(registries, downloads)
-    entries = read_yaml(folder / "artifacts.yaml")
-    given = parse(entries, dict[Slug, ArtifactEntry], str(folder / "artifacts.yaml"))
-    registered = {slug: filled(slug, entry) for slug, entry in given.items()}
+    registered = registered_artifacts(folder / "artifacts.yaml")
     written = [
         (f"{path}: runs.{number}", run)
         for number, listed in enumerate(file.runs)
@@ -162,16 +160,19 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     resolved = [run for _, run in located]
     check_agreement(located)
     named = _default(resolved) if file.artifacts is None else file.artifacts
-    shown = written_artifacts(named, resolved, f"{path}: artifacts")
+    shown = shown_artifacts(named, registered, resolved, f"{path}: artifacts")
     _check_panels(shown, f"{path}: artifacts", models, benchmarks)
+    known = {*registered, *shown}
+    for slug in [slug for run in resolved for slug in run.serves]:
+        require_artifact(slug, known, str(path))
     offered = set(shown)
-    runs, shown = select(resolved, shown, registered, models, benchmarks, settings, str(path))
+    runs, shown = select(resolved, shown, models, benchmarks, settings, str(path))
     artifacts = {
-        slug: resolve_artifact(slug, own, registered, runs, f"{path}: artifacts")
-        for slug, own in shown.items()
+        slug: resolve_artifact(artifact, known, runs, f"{path}: artifacts")
+        for slug, artifact in shown.items()
     }
     for artifact in artifacts.values():
-        check_choices(artifact, resolved, benchmarks, f"{path}: artifacts.{artifact.artifact}")
+        check_choices(artifact, resolved, benchmarks, f"{path}: artifacts.{artifact.slug}")
     if settings.only:
         runs = with_inputs_shown(runs, artifacts.values())
     if file.positive_control:
@@ -182,7 +183,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
     artifacts = {slug: _in_print(artifact, runs, models, titles) for slug, artifact in artifacts.items()}
     title = file.title or f"The study {file.study}"
     for slug in file.first:
-        require_artifact(slug, registered, f"{path}: first")
+        require_artifact(slug, known, f"{path}: first")
         if slug not in offered:
             raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, offered)}")
     return Study(
@@ -201,7 +202,7 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         runs=runs,
         artifacts=artifacts,
         left_out=reasons_left_out(resolved, models, benchmarks, settings)
-        | methods_left_out(shown, artifacts.values(), runs),
+        | methods_left_out(named, artifacts.values(), runs),
     )
 
 
@@ -327,11 +328,11 @@ def _check_training(training: Training, where: str, registries: _Registries) -> 
 
 
 def _check_panels(
-    artifacts: Mapping[str, ShownArtifact], where: str, models: Models, benchmarks: Benchmarks
+    artifacts: Mapping[str, Artifact], where: str, models: Models, benchmarks: Benchmarks
 ) -> None:
     """Check that panels name known models and benchmarks, also where an artifact shows texts or cannot be drawn."""
     for slug, own in artifacts.items():
-        for number, panel in enumerate(own.panels or ()):
+        for number, panel in enumerate(own.panels):
             models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
             benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
 

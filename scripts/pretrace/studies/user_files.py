@@ -117,9 +117,9 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     """Return the pairs that artifacts with this renderer show."""
     return [
         pair
-        for slug, artifact in plan.study.artifacts.items()
-        if artifact.renderer == renderer and artifact.unavailable is None
-        for pair in plan.artifact(slug).pairs
+        for artifact in plan.study.artifacts.values()
+        if artifact.renderer == renderer and not artifact.unavailable
+        for pair in plan.pairs_of(artifact)
     ]
 
 

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CHANCE,
     PAGE,
@@ -20,7 +21,6 @@ from pretrace.render.figures.drawing import (
     nth_fill,
 )
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, method_label, metric_label
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest

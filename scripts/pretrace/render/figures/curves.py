@@ -11,6 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
 from pretrace.methods.settings import empty_score
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CLASS_STYLES,
     GREY,
@@ -24,7 +25,6 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
 

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     BLUE,
     CHANCE,
@@ -29,7 +30,6 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, with_interval
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls
 from pretrace.render.rows import of_panels, records_of
 

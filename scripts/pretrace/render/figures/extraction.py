@@ -18,9 +18,9 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
+from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
 from pretrace.render.names import CLASSES
-from pretrace.render.registry import ACROSS, Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import in_print, of_panels, records_of
 

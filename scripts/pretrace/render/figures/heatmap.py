@@ -9,9 +9,9 @@ from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet, wrapped
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, records_of
 

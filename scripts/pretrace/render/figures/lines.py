@@ -13,6 +13,7 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
@@ -27,7 +28,6 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, number_record, of_panels
 

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pretrace.evaluation.tokens import FEWEST
+from pretrace.render.artifact import Artifact
 from pretrace.render.figures.drawing import (
     BLUE,
     CLASS_STYLES,
@@ -26,7 +27,6 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PRINTED, rates, read_papers
-from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels
 from pretrace.render.tables.reproduction import compared_of

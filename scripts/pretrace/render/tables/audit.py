@@ -12,9 +12,9 @@ from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_controls, share_above, verdict
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, joined, method_label
 from pretrace.render.phrases import signed
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import records_of
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of

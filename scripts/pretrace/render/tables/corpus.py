@@ -8,9 +8,9 @@ from pretrace.evaluation.corpus_units import BLIND, CHARACTERS, ENSEMBLE, REFERE
 from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.tokens import CODEC
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import joined, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import long_frame, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of

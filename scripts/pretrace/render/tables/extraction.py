@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import CLASSES, joined
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of

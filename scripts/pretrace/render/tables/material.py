@@ -9,8 +9,8 @@ from pretrace.evaluation.averages import Record
 from pretrace.methods import METHODS, altered_views
 from pretrace.methods.needs import FULL_VOCABULARY
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import long_frame
 from pretrace.render.tables.questions import setting_label

@@ -9,6 +9,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of
 from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import SELECTIONS, Artifact, Panel
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
@@ -19,7 +20,6 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.registry import SELECTIONS, Artifact, Panel
 from pretrace.render.results import Results, estimates, keys_of
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.render.tables.table import (

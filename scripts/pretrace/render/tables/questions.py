@@ -13,9 +13,9 @@ from pretrace.methods import parse_setting
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, keys_of
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, of_panels, records_of
 from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of

@@ -10,9 +10,9 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import csv_text, records_of
 from pretrace.runtime.files import write_text
 
@@ -223,7 +223,7 @@ def table_of(
     meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
     notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in sorted(signs & meanings.keys())))
     raised = tuple(map(_signs_raised, blocks))
-    return Table(artifact.title, artifact.artifact, raised, notes, frame, reading)
+    return Table(artifact.title, artifact.slug, raised, notes, frame, reading)
 
 
 def _signs_raised(block: Block) -> Block:
