@@ -43,7 +43,7 @@ def paper():
 
 def test_a_pair_without_passes_or_questions_has_no_file_of_them(load):
     pair = Plan(load(RUN | {"methods": ["blind"]})).pair(*PAIR)
-    assert pair.texts == TABLE
+    assert pair.benchmark.table == TABLE
     for name in ("passes", "answers", "answer_times", "calibration", "completions", "prefixes_read"):
         assert getattr(pair, name) == [], name
 
@@ -65,7 +65,7 @@ def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
 
 def test_a_pair_is_found_by_its_slugs_and_by_its_names_in_the_shared_stages(load):
     plan = Plan(load(RUN | {"benchmark": "texts"}))
-    assert plan.pair(MODEL, "texts").texts == plan.pair(MODEL, "mine~texts").texts
+    assert plan.pair(MODEL, "texts") is plan.pair(MODEL, "mine~texts")
     assert plan.names("benchmarks") >= {"texts", "mine~texts", "sotu"}
 
 
@@ -90,10 +90,10 @@ def test_a_view_is_got_from_a_file_or_made_by_a_model(load):
     assert plan.views_got == {"mine~texts/paraphrase"}
     assert plan.views_made == {"mine~texts/paraphrase_by_mine~tiny"}
     written = plan.view("mine~texts", "paraphrase_by_mine~tiny")
-    assert (written.source, written.checkpoint) == ([], "results/models/mine~tiny/checkpoint.json")
+    assert (written.source, written.writer.checkpoint) == ([], "results/models/mine~tiny/checkpoint.json")
     assert written.prompts.endswith("config/prompts/paraphrase.yaml")
     brought = plan.view("mine~texts", "paraphrase")
-    assert (brought.checkpoint, brought.prompts) == ([], [])
+    assert (brought.writer, brought.prompts) == (None, [])
     assert brought.source.endswith("texts.jsonl")
 
 

@@ -13,6 +13,7 @@ from pretrace.runtime.errors import InputError, printable
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured
+from pretrace.studies.shared import SEALING, SOON
 from pretrace.studies.user_files import announcement, check_user_files
 
 STARTED = time()
@@ -53,25 +54,29 @@ wildcard_constraints:
 
 
 class Lookup:
-    """`pair.scores` in a rule: the function that gives the scores of the pair that a job's wildcards name."""
+    """`pair.known.scores` in a rule: the function that gives this of the pair that a job's wildcards name.
+
+    [] if something on the way is None, as a rule takes an input that it does not need.
+    """
 
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards
 
+    def __call__(self, wildcards):
+        return self._of_wildcards(wildcards)
+
     def __getattr__(self, name):
-        return lambda wildcards: getattr(self._of_wildcards(wildcards), name)
+        if name.startswith("_") or name == "flags":  # Snakemake asks whether a function has these
+            raise AttributeError(name)
+        return Lookup(lambda wildcards: getattr(self(wildcards), name) if self(wildcards) else [])
 
 
 pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark))
-known_pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark).known_pair)
 model = Lookup(lambda wildcards: PLAN.model(wildcards.model))
 benchmark = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: PLAN.view(*wildcards.view.split("/")))
 rendering = Lookup(lambda wildcards: PLAN.rendering(wildcards.artifact))
-model_entry = Lookup(lambda wildcards: PLAN.model(wildcards.model).entry)
-benchmark_entry = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry)
-corpus_entry = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus).entry)
 
 
 def each_attempt(amount):
@@ -87,15 +92,16 @@ def configuration(wildcards):
 
 def seal_of_study():
     """The sealed plan that every pass of an audit waits for, or [] for other studies."""
-    return ancient(PLAN.seals) if PLAN.is_sealed else []
+    return ancient("results/<study>/seals.json") if PLAN.is_sealed else []
 
 
 def print_conclusion():
     """Print the conclusion, the number of warnings and the path of the report, if this run wrote them."""
-    headline = Path(PLAN.headline)
+    folder = f"results/{STUDY.name}"
+    headline = Path(f"{folder}/headline.txt")
     if headline.exists() and headline.stat().st_mtime >= STARTED:
         print(printable(headline.read_text(encoding="utf-8")), end="")
-        folders = ["results/logs", f"results/{STUDY.name}/logs"]
+        folders = ["results/logs", f"{folder}/logs"]
         if warned := len(warnings_since(STARTED, folders)):
             say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
-        say(f"the report is {PLAN.report}")
+        say(f"the report is {folder}/report.html")

@@ -16,7 +16,7 @@ rule stream_shard:
         corpus=alternatives(PLAN.corpora(from_hub=True)),
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
-        shards=corpus_entry.shards,
+        shards=corpus.entry.shards,
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -36,7 +36,7 @@ rule write_documents:
         code=code_digest("write_documents"),
         entry=corpus.building,
         content=corpus.content,
-        shards=corpus_entry.shards,
+        shards=corpus.entry.shards,
     script:
         "../../scripts/write_documents.py"
 
@@ -53,7 +53,7 @@ rule count_tokens:
     params:
         code=code_digest("count_tokens"),
         encoding=lambda wildcards: PLAN.model(wildcards.tokenizer).encoding,
-        max_tokens=corpus_entry.max_tokens,
+        max_tokens=corpus.entry.max_tokens,
     script:
         "../../scripts/count_tokens.py"
 

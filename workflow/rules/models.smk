@@ -30,7 +30,7 @@ rule convert_gguf:
     priority: model.priority
     params:
         code=code_digest("convert_gguf"),
-        member=model_entry.member,
+        member=model.entry.member,
     script:
         "../../scripts/convert_gguf.py"
 
@@ -86,15 +86,15 @@ rule train_model:
     wildcard_constraints:
         model=alternatives(PLAN.models_from("trained")),
     priority: model.priority
-    threads: model.training_threads
+    threads: model.training_resources.threads
     resources:
-        mem_mb=each_attempt(model.training_mem_mb),
-        runtime=each_attempt(model.runtime),
+        mem_mb=each_attempt(model.training_resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("train_model"),
         training=model.training,
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
-        threads=model.training_threads,
+        threads=model.training_resources.threads,
     script:
         "../../scripts/train_model.py"
 
@@ -109,13 +109,13 @@ rule train_shadows:
         "results/<study>/logs/train_shadows/{model}/{benchmark}.log",
     priority: model.priority
     resources:
-        mem_mb=each_attempt(model.training_mem_mb),
-        runtime=each_attempt(model.runtime),
+        mem_mb=each_attempt(model.training_resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("train_shadows"),
         training=model.training,
         lengths=pair.shadowed_lengths,
-        shadows=model_entry.shadows,
-        threads=model.training_threads,
+        shadows=model.entry.shadows,
+        threads=model.training_resources.threads,
     script:
         "../../scripts/train_shadows.py"

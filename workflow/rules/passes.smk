@@ -19,11 +19,11 @@ rule run_passes:
     wildcard_constraints:
         model=alternatives(PLAN.models_here),
     priority: pair.priority
-    threads: model.threads
+    threads: model.resources.threads
     resources:
-        gpu=model.gpu,
-        mem_mb=each_attempt(model.mem_mb),
-        runtime=each_attempt(model.runtime),
+        gpu=model.resources.gpu,
+        mem_mb=each_attempt(model.resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("run_passes"),
         study=STUDY.name,
@@ -34,7 +34,7 @@ rule run_passes:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=model.threads,
+        threads=model.resources.threads,
     script:
         "../../scripts/run_passes.py"
 

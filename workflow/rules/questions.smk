@@ -20,21 +20,21 @@ rule answer_questions:
     wildcard_constraints:
         model=alternatives(PLAN.models_here),
     priority: pair.priority
-    threads: model.threads
+    threads: model.resources.threads
     resources:
-        gpu=model.gpu,
-        mem_mb=each_attempt(model.mem_mb),
-        runtime=each_attempt(model.runtime),
+        gpu=model.resources.gpu,
+        mem_mb=each_attempt(model.resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("answer_questions"),
         requests=pair.answer_requests,
-        kind=benchmark_entry.question,
+        kind=benchmark.entry.question,
         entry=model.answering,
         answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=model.threads,
+        threads=model.resources.threads,
     script:
         "../../scripts/answer_questions.py"
 
@@ -67,9 +67,9 @@ rule import_answers:
 rule calibrate_answers:
     input:
         answers=pair.answers,
-        benchmark=pair.texts,
-        held_answers=pair.held_answers,
-        held_benchmark=pair.held_texts,
+        benchmark=pair.benchmark.table,
+        held_answers=pair.held.answers,
+        held_benchmark=pair.held.benchmark.table,
     output:
         "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:

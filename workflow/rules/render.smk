@@ -77,7 +77,7 @@ rule render_report:
         figures=PLAN.figures,
         provenance="results/<study>/provenance.json",
         prefixes=PLAN.prefixes,
-        seals=PLAN.seals if PLAN.is_sealed else [],
+        seals="results/<study>/seals.json" if PLAN.is_sealed else [],
     output:
         report="results/<study>/report.html",
         headline="results/<study>/headline.txt",
@@ -88,7 +88,7 @@ rule render_report:
         study=STUDY.name,
         title=lambda wildcards: STUDY.title,
         configuration=configuration,
-        artifacts=PLAN.resolved_artifacts,
+        artifacts=[artifact.plain() for artifact in STUDY.artifacts.values()],
         names=lambda wildcards: PLAN.glossary,
         left_out=PLAN.left_out,
         shots=PLAN.benchmarks_with_shots,
@@ -100,7 +100,7 @@ rule render_report:
 rule check_artifacts:
     input:
         records=lambda wildcards: PLAN.records_of_rendering(wildcards.target),
-        report=lambda wildcards: PLAN.report if wildcards.target == "all" else [],
+        report=lambda wildcards: rules.render_report.output.report if wildcards.target == "all" else [],
     output:
         "results/<study>/rendered/{target}.txt",
     log:

@@ -11,7 +11,7 @@ rule seal_plan:
         update("results/<study>/seals.json"),
     log:
         "results/<study>/logs/seal_plan.log",
-    priority: PLAN.sealing
+    priority: SEALING
     params:
         plan=PLAN.sealed(config),
         contents=PLAN.contents_of_texts,

@@ -12,7 +12,7 @@ from pretrace.runtime.files import content_of
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
-from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
+from pretrace.studies.shared import FIRST, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
 
@@ -37,8 +37,6 @@ class Plan:
     """
 
     study: Study
-    soon: int = SOON
-    sealing: int = SEALING
 
     def names(self, kind: str) -> set[str]:
         """Return the slugs and the shared names of `models`, `benchmarks` or `corpora`."""
@@ -159,14 +157,14 @@ class Plan:
         ]
 
     @property
-    def views_got(self) -> set[str]:
-        """The views that come from files, or from models behind APIs, each as benchmark/view."""
-        return {view.path for view in self.stored_views if view.is_imported or view.is_asked_for}
+    def views_made(self) -> set[str]:
+        """The views that models make here, each as benchmark/view."""
+        return {view.path for view in self.stored_views if view.writer and view.writer.is_local}
 
     @property
-    def views_made(self) -> set[str]:
-        """The views that models make here."""
-        return {view.path for view in self.stored_views} - self.views_got
+    def views_got(self) -> set[str]:
+        """The views that come from files, or from models behind APIs."""
+        return {view.path for view in self.stored_views} - self.views_made
 
     # tables, figures and the report
 
@@ -210,15 +208,6 @@ class Plan:
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
 
     @property
-    def report(self) -> str:
-        return f"results/{self.study.name}/report.html"
-
-    @property
-    def headline(self) -> str:
-        """The conclusion for the terminal."""
-        return f"results/{self.study.name}/headline.txt"
-
-    @property
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
 
@@ -227,10 +216,6 @@ class Plan:
         """The report's descriptions of models, benchmarks and corpora."""
         study = self.study
         return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
-
-    @property
-    def resolved_artifacts(self) -> list[dict[str, Any]]:
-        return [artifact.plain() for artifact in self.study.artifacts.values()]
 
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
@@ -325,10 +310,6 @@ class Plan:
             for artifact in self._rendered
             for panel in artifact.panels
         )
-
-    @property
-    def seals(self) -> str:
-        return f"results/{self.study.name}/seals.json"
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings."""

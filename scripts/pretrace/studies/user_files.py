@@ -104,7 +104,8 @@ MOST_LENGTHS = 5
 def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members, and about corpus tests."""
     entries = plan.study.benchmarks.entries
-    for slug, known in sorted({(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}):
+    audited = {(pair.benchmark_slug, pair.known.benchmark_slug) for pair in _shown_by(plan, "audit")}
+    for slug, known in sorted(audited):
         if files := files_of(entries[slug]):
             known_texts = next(reversed(files_of(entries[known])), None)
             yield from check_audit(files[0], known_texts, entries[slug].language)
