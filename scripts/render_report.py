@@ -7,7 +7,7 @@ import pandas as pd
 from pretrace.render.artifact import Artifact, outputs
 from pretrace.render.figures import dots, extraction
 from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
-from pretrace.render.rows import in_print
+from pretrace.render.results import in_print
 from pretrace.render.tables import audit
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log

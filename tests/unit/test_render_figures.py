@@ -190,7 +190,7 @@ def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results
     drawing = made_up.draw(SCATTER, results)
     every, surprising = drawing.figure.axes
     assert surprising.get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
-    points = pd.read_parquet(results.statistics["tokens"][made_up.MODEL, made_up.BENCHMARK])
+    points = pd.read_parquet(results.path("tokens", (made_up.MODEL, made_up.BENCHMARK)))
     counts = points.groupby("curve").size().to_dict()
     assert drawing.frame.groupby("drawn").size().to_dict() == counts
     shares = drawing.frame[drawing.frame["drawn"] == "share"].groupby("label")["share"].sum()

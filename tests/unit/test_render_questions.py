@@ -1,6 +1,5 @@
 """DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +36,9 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
 
 def test_lines_over_documents_carry_their_caution(results):
     other = ("larger", made_up.BENCHMARK)
-    sizes = replace(
-        results,
-        metrics=results.metrics | {other: results.metrics[PAIR]},
-        tests=results.tests | {other: results.tests[PAIR]},
-    )
+    sizes = results
+    for kind in ("metrics", "tests"):
+        sizes = made_up_results.beside(sizes, kind, {other: results.path(kind, PAIR)})
     given = artifact("de_cop_figure4", ANSWERED | {"model": "larger"})
     assert made_up.CAUTION in made_up_results.draw(given, sizes).reading
 
@@ -55,15 +52,12 @@ def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
 
 
 def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
-    metrics = read_parquet(results.metrics[PAIR])
+    metrics = read_parquet(results.path("metrics", PAIR))
     better = metrics["method"].eq("de_cop") & metrics["metric"].eq("accuracy_members")
     write_parquet(tmp_path / "m.parquet", metrics.assign(value=metrics["value"] + 0.1 * better))
     other = ("better", made_up.BENCHMARK)
-    both = replace(
-        results,
-        metrics=results.metrics | {other: tmp_path / "m.parquet"},
-        tests=results.tests | {other: results.tests[PAIR]},
-    )
+    both = made_up_results.beside(results, "metrics", {other: tmp_path / "m.parquet"})
+    both = made_up_results.beside(both, "tests", {other: results.path("tests", PAIR)})
     given = artifact("de_cop_table3", ANSWERED | {"model": "better"}, average="panel")
     table = made_up_results.draw(given, both)
     assert [column[0] for column in table.blocks[0].columns][-1] == "average"
@@ -78,9 +72,10 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
 
 
 def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results: Results, tmp_path: Path):
-    both = replace(results, metrics=results.metrics | {("bigger", made_up.BENCHMARK): results.metrics[PAIR]})
+    bigger = {("bigger", made_up.BENCHMARK): results.path("metrics", PAIR)}
+    both = made_up_results.beside(results, "metrics", bigger)
     drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
-    metrics = read_parquet(results.metrics[PAIR])
+    metrics = read_parquet(results.path("metrics", PAIR))
     own = metrics[
         metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
     ]

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_results import metric_row
+from made_up_results import beside, metric_row
 
 from pretrace.render.artifact import Artifact
 from pretrace.render.figures import scatter
@@ -125,8 +125,9 @@ def make_study(tmp_path: Path) -> Results:
                           "length": pd.array([32] * 6, "Int64")})  # fmt: skip
     write_parquet(tmp_path / "texts.parquet", texts)
     published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
-    return Results(metrics=paths, benchmarks={"wikimia": tmp_path / "texts.parquet"},
-                   published=published | {PAPERS: PUBLISHED / "papers.yaml"})  # fmt: skip
+    published[PAPERS] = PUBLISHED / "papers.yaml"
+    texts = {"wikimia": tmp_path / "texts.parquet"}
+    return Results({"metrics": paths, "benchmarks": texts, "published": published})
 
 
 ARTIFACT = {
@@ -228,7 +229,7 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     ]
     path = tmp_path / "draws.parquet"
     write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
-    _, frame = table_of(replace(results, metrics=results.metrics | {pair: path}))
+    _, frame = table_of(beside(results, "metrics", {pair: path}))
     compared = frame.loc[("con_recall", "paper", "pythia-6.9b", "min_k", "auc")]
     best = [0.69, 0.60, 0.57]
     assert compared["measured"] == pytest.approx(np.mean(best))
@@ -247,8 +248,9 @@ def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
     books = row("loss", "", 0.53, selection="default", subset="middle") | {"length": 1024}
     write_parquet(path, pd.DataFrame([books]).astype({"draw": "Int64", "length": "Int64"}))
     artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
+    books_alone = {**results.paths, "metrics": {pair: path}}
     for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
-        given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
+        given = replace(results, paths=books_alone, entries={"dolma_book": {"rebuilt": rebuilt}})
         frame = reproduction.reproduction(Artifact(**artifact), given).frame
         number = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
         assert (number["criterion"], number["agrees"]) == expected
@@ -273,7 +275,7 @@ def test_what_is_not_measured_says_why(results):
 def test_a_protocol_of_which_nothing_was_measured_is_not_shown(results):
     rows = [row for row in SURP if row["protocol"] != "code"]
     pd.DataFrame([row | {"protocol": "paper"} for row in rows]).assign(paper="surp").to_csv(
-        results.published["surp"], index=False
+        results.path("published", "surp"), index=False
     )
     table, frame = table_of(results)
     assert set(frame.loc["surp"].index.get_level_values("protocol")) == {"paper"}
@@ -300,10 +302,8 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
     write_parquet(tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"}))
     row = number("table12", "pythia-2.8b", "de_cop", "proportion", "0.65", unit="document", view="", start_token="",
                  our_length="", our_setting="calibration=given")  # fmt: skip
-    pd.DataFrame([row]).assign(paper="surp").to_csv(results.published["surp"], index=False)
-    given = replace(
-        results, statistics={"letters": {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"}}
-    )
+    pd.DataFrame([row]).assign(paper="surp").to_csv(results.path("published", "surp"), index=False)
+    given = beside(results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"})
     compared = compare(given, ["surp_table12"], {}).iloc[0]
     assert (compared["measured"], compared["low"], compared["agrees"]) == (0.65, 0.5, "true")
 
@@ -331,7 +331,7 @@ def test_every_published_row_has_a_place_or_a_reason():
         "",
     }
     places = 0
-    for paper, about in read_papers(Results(published={PAPERS: PUBLISHED / "papers.yaml"})).items():
+    for paper, about in read_papers(Results({"published": {PAPERS: PUBLISHED / "papers.yaml"}})).items():
         for row in read_published(PUBLISHED / f"{paper}.csv"):
             assert {*filter(None, row["protocol"].split(";"))} <= {*about.protocols}, row
             if row["skip"] or "average" in (row["model"], row["subset"]):

@@ -1,7 +1,6 @@
 """Tables: who is starred, what is a dash, what is counted, what notes say, what is missing, and what is refused."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import made_up_results as made_up
@@ -13,8 +12,7 @@ from made_up_results import changed, row_of
 from pretrace.render.artifact import Artifact
 from pretrace.render.names import MARK_NOTES, METHOD_LABELS
 from pretrace.render.phrases import conditions
-from pretrace.render.results import Results
-from pretrace.render.rows import csv_text
+from pretrace.render.results import Results, csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -162,8 +160,8 @@ def test_the_runner_up_is_underlined_where_an_artifact_asks_for_it(results: Resu
 
 def test_statistics_show_the_share_of_each_class(results: Results, tmp_path: Path):
     path = tmp_path / "benchmark.parquet"
-    write_parquet(path, read_parquet(results.benchmarks[made_up.BENCHMARK])[40:])
-    fewer = replace(results, benchmarks={made_up.BENCHMARK: path})
+    write_parquet(path, read_parquet(results.path("benchmarks", made_up.BENCHMARK))[40:])
+    fewer = made_up.beside(results, "benchmarks", {made_up.BENCHMARK: path})
     shown = table(fewer, "benchmark_statistics")
     (block,) = shown.blocks
     columns = [lines[-1] for lines in block.columns]

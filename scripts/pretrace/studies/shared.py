@@ -326,7 +326,7 @@ class StoredView:
 
     @property
     def writer(self) -> Model | None:
-        """The model that makes or writes it; None if a file has it, which the benchmark's entry names or its texts have."""
+        """The model that makes or writes it; None if it is in a file of the user's or of the texts."""
         if self.name in self.benchmark.entry.views:
             return None
         study = self.benchmark.study

@@ -21,8 +21,7 @@ from pretrace.render.figures.drawing import (
     nth_fill,
 )
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, method_label, metric_label
-from pretrace.render.results import Results
-from pretrace.render.rows import number_record, of_panels, records_of
+from pretrace.render.results import Results, number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest
 
 EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
@@ -140,7 +139,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, frames = results.panels(artifact), []
     for panel in panels:
-        rows = _of_document(artifact, panel, results.estimates_of(artifact, panel, "accuracy_by_order"))
+        rows = _of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
         rows = rows[rows["order"].isin(ORDERS)].sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
         frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
@@ -151,7 +150,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
     panels, document, frames = results.panels(artifact), artifact.options.document, []
     for panel in panels:
-        rows = results.estimates_of(artifact, panel, "letters", "letter_probability")
+        rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
         rows = _of_document(artifact, panel, rows)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:

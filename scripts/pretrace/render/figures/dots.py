@@ -30,8 +30,7 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, with_interval
-from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.results import Results, beside_controls, of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
@@ -107,7 +106,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        rows = results.estimates_of(artifact, panel, "accuracy")
+        rows = results.rows(artifact, panel, "accuracy")
         frame = rows[rows["document"] != ""].sort_values(["label", "value", "document"], ignore_index=True)
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
@@ -163,9 +162,9 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
 
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
-    chosen = results.selected(artifact, panel, artifact.selections[0])
+    chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
     methods = artifact.ordered(chosen)
-    rows = [results.placebos_of(panel, chosen[method]).assign(method=method) for method in methods]
+    rows = [results.like("placebos", panel, chosen[method]).assign(method=method) for method in methods]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
         hint = "set `placebos: true` in its entry, or leave the panel out."

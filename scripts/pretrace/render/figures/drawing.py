@@ -23,7 +23,7 @@ from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
 from pretrace.render.names import METHOD_LABELS, chance_level
-from pretrace.render.rows import csv_text
+from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 
 COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page

@@ -21,8 +21,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
 from pretrace.render.names import CLASSES
-from pretrace.render.results import Results
-from pretrace.render.rows import in_print, of_panels, records_of
+from pretrace.render.results import Results, in_print, of_panels, records_of
 
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
 PASSAGES = 3  # printed under the figure, of each panel and class
@@ -60,7 +59,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     In the data, the stretches around the likeliest passage of each class have their `words`: see `excerpts_of`.
     """
     panels = results.panels(artifact)
-    windows = [shown_documents(results.in_panel("windows", panel)) for panel in panels]
+    windows = [shown_documents(results.rows(artifact, panel, "windows")) for panel in panels]
     for panel, frame in zip(panels, windows, strict=True):
         if frame.empty:
             raise artifact.empty("no text has a window that does not repeat the text", panel)

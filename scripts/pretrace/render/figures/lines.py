@@ -28,8 +28,7 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
-from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, number_record, of_panels
+from pretrace.render.results import Results, long_frame, number_record, of_panels
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
@@ -193,7 +192,7 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
         ticks[place] = panel.called(value)
-        for method, row in results.selected(artifact, panel, artifact.selections[0]).items():
+        for method, row in results.by("method", artifact, panel, selection=artifact.selections[0]).items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
     title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models on ")
@@ -251,7 +250,7 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        frame = results.estimates_of(artifact, panel, "shift")
+        frame = results.rows(artifact, panel, "shift")
         # where no text was drawn as a shot, there are no other sets
         has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
         frame = frame[frame["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]

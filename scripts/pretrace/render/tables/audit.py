@@ -15,8 +15,7 @@ from pretrace.evaluation.verdict import failed_controls, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, joined, method_label
 from pretrace.render.phrases import signed
-from pretrace.render.results import Results
-from pretrace.render.rows import records_of
+from pretrace.render.results import Results, records_of
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all

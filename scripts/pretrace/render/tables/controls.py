@@ -16,8 +16,7 @@ from pretrace.render.phrases import (
     signed,
     with_interval,
 )
-from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import STAR_LEVEL, records_of
+from pretrace.render.results import STAR_LEVEL, Results, beside_controls, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
 
 

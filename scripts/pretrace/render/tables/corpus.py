@@ -11,8 +11,7 @@ from pretrace.evaluation.tokens import CODEC
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import joined, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, records_of
+from pretrace.render.results import Results, long_frame, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, p_cell, rows_of, table_of
 
 NOT_TESTED = (
@@ -112,7 +111,7 @@ def _rows(artifact: Artifact, results: Results, panel: Panel) -> dict[str, Recor
     if panel.size:
         for row in records_of(results.tests_of(artifact, panel, "corpus_size")):
             scores[row["method"]] |= {"size": row["value"], "size_low": row["low"], "size_high": row["high"]}
-    has_shots = panel.pair in results.statistics.get("codec", {})
+    has_shots = results.has("codec", panel.pair)
     for row in records_of(results.tests_of(artifact, panel, "codec")) if has_shots else []:
         score = scores.setdefault(CODEC, {"method": CODEC, "p": None, "smallest_effect": None})
         group = GROUPS[row["label"]]

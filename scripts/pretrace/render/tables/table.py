@@ -13,7 +13,7 @@ from pretrace.evaluation.averages import Record, grouped, number
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
-from pretrace.render.rows import csv_text, records_of
+from pretrace.render.results import csv_text, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20  # rows of a table that the report shows unfolded
