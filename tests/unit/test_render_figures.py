@@ -15,7 +15,7 @@ from pretrace.questions.known import is_control
 from pretrace.render.catalogue import RENDERERS, register
 from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
-from pretrace.render.figures.drawing import legend_columns, letter, line_styles
+from pretrace.render.figures.drawing import Facet, legend_columns, letter, line_styles
 from pretrace.render.names import METHOD_LABELS
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
@@ -154,7 +154,7 @@ def test_a_point_stands_over_its_tick_no_further_than_a_tenth_of_the_way():
     points = pd.DataFrame({"x": [1.0, 2.0, 4.0], "value": 0.5, "low": 0.4, "high": 0.6})
     series = [f"method {number}" for number in range(8)]
     frame = pd.concat([points.assign(series=name) for name in series])
-    facet = lines.Facet("title", "x", "y", frame)
+    facet = Facet("title", frame, "x", "y")
     figure = lines.draw_lines([facet], line_styles(series), {name: name for name in series})
     drawn = [line.get_xdata() for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
     assert len(drawn) == 8
@@ -166,7 +166,7 @@ def test_a_point_stands_over_its_tick_no_further_than_a_tenth_of_the_way():
 def test_a_long_title_is_within_its_own_column(results: Results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
     frame = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3})
-    facet = lines.Facet(long, "shots", "signed Wasserstein distance\n(nats a token)", frame)
+    facet = Facet(long, frame, "shots", "signed Wasserstein distance\n(nats a token)")
     scatter = SCATTER | {"panels": [made_up.PANEL | {"label": long}]}
     figures = (
         lines.draw_lines([facet], line_styles(["loss"]), {"loss": "Loss"}),

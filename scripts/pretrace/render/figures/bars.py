@@ -15,6 +15,8 @@ from pretrace.render.figures.drawing import (
     CHANCE,
     PAGE,
     Drawing,
+    Facet,
+    LineStyle,
     chance_of,
     draw_facets,
     draw_intervals,
@@ -24,7 +26,7 @@ from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, met
 from pretrace.render.results import Results, number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest
 
-EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
+EVEN = {"one in four": (0.25, CHANCE)}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
 TITLE = 32  # letters of a line over one of two facets
@@ -35,7 +37,7 @@ def draw_bars(
     panels: Sequence[Panel],
     frames: Sequence[pd.DataFrame],
     y_label: str,
-    across: Mapping[str, float],
+    across: Mapping[str, tuple[float, LineStyle]],
     *,
     subject: str = "",
     x_label: str = "",
@@ -47,20 +49,21 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
-    subjects = wrap(subject.replace("_", " "), TITLE)
-    titles = ["\n".join([*panel.lines, *subjects]) for panel in panels]
+    levels = [level for level, _ in across.values()]
+    highest = max([*frame[["value", "high"]].astype(float).max(), *levels])
+    lines = wrap(subject.replace("_", " "), TITLE)
+    facets = [
+        Facet("\n".join([*panel.lines, *lines]), own, x_label, y_label, across=across)
+        for panel, own in zip(panels, frames, strict=True)
+    ]
 
-    def draw(axis: Axes, number: int) -> dict[str, Any]:
-        _draw(axis, frames[number], series)
-        axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
+    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+        _draw(axis, facet.frame, series)
+        axis.set(xlabel=facet.x_label, ylim=(0, min(1.12, highest * 1.18)))
         handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
-        return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
+        return handles | {name: axis.axhline(level, **style.line) for name, (level, style) in across.items()}
 
-    widths = (3.6, PAGE * 2 / 3, PAGE)
-    figure = draw_facets(
-        titles, draw, heights=[2.4] * len(titles), y_labels=[y_label] * len(titles), widths=widths
-    )
+    figure = draw_facets(facets, draw, heights=[2.4] * len(facets), widths=(3.6, PAGE * 2 / 3, PAGE))
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 

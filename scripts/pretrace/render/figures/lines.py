@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -20,6 +20,7 @@ from pretrace.render.figures.drawing import (
     NONMEMBER,
     VERMILION,
     Drawing,
+    Facet,
     LineStyle,
     chance_of,
     draw_facets,
@@ -40,22 +41,7 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-@dataclass(frozen=True)
-class Facet:
-    """Axes of lines: rows of `frame` are points `series, x, value, low, high`; a row without x is a horizontal line.
-
-    `ticks` gives labels if x is not a number; `across` are horizontal lines by name,
-    `upright` red vertical ones.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    frame: pd.DataFrame
-    ticks: Mapping[float, str] = field(default_factory=dict)
-    across: Mapping[str, float] = field(default_factory=dict)
-    upright: Mapping[str, float] = field(default_factory=dict)
-    banded: bool | None = None
+LEVEL, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(VERMILION, "-", 0.7)
 
 
 def draw_lines(
@@ -66,19 +52,19 @@ def draw_lines(
     height: float = 2.4,
     heading: str = "",
 ) -> Any:
-    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name."""
-    handles = {name: styles[series].handle() for series, name in names.items()}
-    across = [name for facet in facets for name in facet.across]
-    handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for name in across}
-    upright = [name for facet in facets for name in facet.upright]
-    handles |= {name: Line2D([], [], color=VERMILION, linewidth=0.7) for name in upright}
+    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name.
 
-    def draw(axis: Axes, number: int) -> dict[str, Any]:
-        facet = facets[number]
-        for level in facet.across.values():
-            axis.axhline(level, color=GREY, linewidth=0.7)
+    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
+    """
+    handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
+    lines = [(facet.across, LEVEL) for facet in facets] + [(facet.upright, UPRIGHT_STYLE) for facet in facets]
+    handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
+
+    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+        for level, _ in facet.across.values():
+            axis.axhline(level, **LEVEL.line)
         for place in facet.upright.values():
-            axis.axvline(place, color=VERMILION, linewidth=0.7)
+            axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
         axis.set_xlabel(facet.x_label)
         if facet.ticks:
@@ -87,9 +73,7 @@ def draw_lines(
             axis.set_xticks(places, [f"{place:g}" for place in places])
         return handles
 
-    titles = [facet.title for facet in facets]
-    heights, y_labels = [height] * len(facets), [facet.y_label for facet in facets]
-    return draw_facets(titles, draw, heights=heights, heading=heading, y_labels=y_labels)
+    return draw_facets(facets, draw, heights=[height] * len(facets), heading=heading)
 
 
 def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
@@ -228,7 +212,7 @@ def _metric_facet(
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
     y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(title, x_label, y_label, frame, ticks, chance_of(artifact.metric))
+    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric))
 
 
 SHIFTS = {
@@ -258,7 +242,9 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(Facet(panel.name, "shots in the prefix", label, points, across={"no shift": 0.0}))
+        facets.append(
+            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL)})
+        )
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
@@ -287,14 +273,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
         held_out["value"] = held_out["heldout_loss"]
         points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
+    labels = "tokens seen (thousands)", "loss (nats a token)"
     facets = [
-        Facet(
-            artifact.called(benchmark),
-            "tokens seen (thousands)",
-            "loss (nats a token)",
-            pd.concat(parts),
-            banded=True,
-        )
+        Facet(artifact.called(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
     names = {model: artifact.called(model) for model in styles} | dict.fromkeys(
