@@ -10,6 +10,7 @@ from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError, printable
+from pretrace.runtime.files import content_of
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured

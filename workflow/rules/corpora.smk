@@ -13,7 +13,7 @@ rule stream_shard:
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=True)),
+        corpus=alternatives(PLAN.names_from("corpora", "hub")),
     params:
         entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
         shards=corpus.entry.shards,
@@ -30,7 +30,7 @@ rule write_documents:
     log:
         "results/logs/write_documents/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=False)),
+        corpus=alternatives(PLAN.names_from("corpora", but=("hub",))),
     priority: corpus.priority
     params:
         code=code_digest("write_documents"),

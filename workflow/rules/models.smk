@@ -9,7 +9,7 @@ rule fetch_model:
     log:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("hub")),
+        model=alternatives(PLAN.names_from("models", "hub")),
     params:
         entry=model.fetched,
         remote_code=model.may_run_code,
@@ -26,7 +26,7 @@ rule convert_gguf:
     log:
         "results/logs/convert_gguf/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("gguf_wheel")),
+        model=alternatives(PLAN.names_from("models", "gguf_wheel")),
     priority: model.priority
     params:
         code=code_digest("convert_gguf"),
@@ -43,7 +43,7 @@ rule register_checkpoint:
     log:
         "results/logs/register_checkpoint/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("local")),
+        model=alternatives(PLAN.names_from("models", "local")),
     priority: model.priority
     params:
         code=code_digest("register_checkpoint"),
@@ -84,7 +84,7 @@ rule train_model:
     log:
         "results/logs/train_model/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("trained")),
+        model=alternatives(PLAN.names_from("models", "trained")),
     priority: model.priority
     threads: model.training_resources.threads
     resources:

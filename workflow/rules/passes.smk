@@ -17,7 +17,7 @@ rule run_passes:
     log:
         "results/logs/run_passes/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_here),
+        model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
     threads: model.resources.threads
     resources:
@@ -58,5 +58,5 @@ use rule run_passes as score_prompts with:
     log:
         "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("openai")),
+        model=alternatives(PLAN.names_from("models", "openai")),
     threads: 1

@@ -18,7 +18,7 @@ rule answer_questions:
     log:
         "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_here),
+        model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
     threads: model.resources.threads
     resources:
@@ -43,7 +43,7 @@ use rule answer_questions as ask_questions with:
     log:
         "results/logs/ask_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("openai")),
+        model=alternatives(PLAN.names_from("models", "openai")),
     threads: 1
 
 
@@ -55,7 +55,7 @@ rule import_answers:
     log:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("answers")),
+        model=alternatives(PLAN.names_from("models", "answers")),
     params:
         code=code_digest("import_answers"),
         content=model.content,

@@ -52,7 +52,7 @@ use rule render_table as render_figure with:
 
 rule record_provenance:
     input:
-        manifests=PLAN.passes,
+        manifests=[pair.passes for pair in PLAN.reading_pairs],
         read_of_hub=PLAN.records_of_hub,
         # not read: the record is rewritten whenever the results change
         tables=PLAN.tables,

@@ -14,6 +14,6 @@ rule seal_plan:
     priority: SEALING
     params:
         plan=PLAN.sealed(config),
-        contents=PLAN.contents_of_texts,
+        contents=[content_of(path) for path in PLAN.user_texts],
     script:
         "../../scripts/seal_plan.py"

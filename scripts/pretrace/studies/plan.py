@@ -1,6 +1,6 @@
 """A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any, NamedTuple
@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
-from pretrace.runtime.files import content_of
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
@@ -95,24 +94,14 @@ class Plan:
 
     # names by what makes them
 
-    def models_from(self, *sources: str) -> list[str]:
-        entries = self.study.models.entries
-        return [self.study.models.shared[slug] for slug, entry in entries.items() if entry.source in sources]
-
-    @property
-    def models_here(self) -> list[str]:
-        """The models whose weights are read here."""
-        models = [Model(self.study, slug) for slug in self.study.models.entries]
-        return [model.name for model in models if model.is_local]
-
-    @property
-    def benchmarks_of_answers(self) -> list[str]:
-        entries = self.study.benchmarks.entries.items()
-        return [self.study.benchmarks.shared[slug] for slug, entry in entries if entry.source == "answers"]
-
-    @property
-    def benchmarks_of_texts(self) -> list[str]:
-        return sorted({*self.study.benchmarks.shared.values()} - {*self.benchmarks_of_answers})
+    def names_from(self, kind: str, *sources: str, but: Sequence[str] = ()) -> list[str]:
+        """Return the shared names of `models`, `benchmarks` or `corpora` from some sources, or from all `but` some."""
+        registry = getattr(self.study, kind)
+        return [
+            registry.shared[slug]
+            for slug, entry in registry.entries.items()
+            if (entry.source in sources if sources else entry.source not in but)
+        ]
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
         """Return the files of answers that a benchmark without texts is gathered from, by model."""
@@ -131,14 +120,6 @@ class Plan:
             for artifact in self._rendered
             for panel in artifact.panels
         )
-
-    def corpora(self, *, from_hub: bool) -> list[str]:
-        """Return the corpora of the hub, or all others."""
-        return [
-            self.study.corpora.shared[slug]
-            for slug, entry in self.study.corpora.entries.items()
-            if (entry.source == "hub") == from_hub
-        ]
 
     @cached_property
     def continued_views(self) -> list[tuple[str, str]]:
@@ -260,10 +241,6 @@ class Plan:
     # what the results rest on
 
     @cached_property
-    def passes(self) -> list[File]:
-        return [pair.passes for pair in self.reading_pairs]
-
-    @cached_property
     def records_of_hub(self) -> list[str]:
         """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
         checkpoints = [str(model.checkpoint) for model in self.models_read]
@@ -332,17 +309,7 @@ class Plan:
         return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
 
     @property
-    def contents_of_texts(self) -> list[str]:
-        """The SHA-256 of `user_texts`, so that a file that is replaced by an older one is sealed too."""
-        return [content_of(path) for path in self.user_texts]
-
-    @property
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
         models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
         return [str(model.checkpoint) for model in models if model.is_local]
-
-    @property
-    def apis(self) -> dict[str, dict[str, Any]]:
-        entries = self.study.models.entries.items()
-        return {slug: entry.api.written() for slug, entry in entries if isinstance(entry, ApiModel)}
