@@ -67,7 +67,7 @@ _TYPES = {
     "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
 }  # fmt: skip
 COPIES = ((3, 1_000), (5, np.inf))
-"""A model copies runs of so many tokens that were in its text at most as many tokens before. The first finds lists that
+"""(tokens of a run that a model copies, at most this many tokens after the same run). The first pair finds lists that
 count; without its bound, a book would repeat itself everywhere (tests/bench/bench_repeats.py)."""
 
 _NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "token_ids": np.int32}

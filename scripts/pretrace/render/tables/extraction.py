@@ -126,8 +126,8 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     )
     if known.ge(LEAST_KNOWN).any():
         yield (
-            "p: share of known non-members' documents of which at least as large a share is given back, the document "
-            "itself counted."
+            "p: share of known non-members' documents with at least the same share given back, the document itself "
+            "counted."
         )
     if known.lt(LEAST_KNOWN).any():
         yield (
