@@ -15,7 +15,6 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.artifact import Artifact, Panel, outputs
-from pretrace.render.catalogue import RENDERERS
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
 from pretrace.runtime.errors import InputError
@@ -84,7 +83,7 @@ def render_report(
         title=title,
         headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
         parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
-        measures=any(RENDERERS[artifact.renderer].needs & MEASURED for artifact in artifacts),
+        measures=any(artifact.needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
         sealed=sealed,

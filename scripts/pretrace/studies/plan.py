@@ -1,13 +1,16 @@
 """A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
+from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
@@ -180,6 +183,23 @@ class Plan:
             if target in ("all", f"{artifact.kind}s")
         ]
 
+    def artifacts_at(self, targets: Iterable[str]) -> list[str]:
+        """Return the artifacts that the targets are files of; [] if one is another file, or all results are to be kept.
+
+        They are where a run of the whole study has ended: a plan for less would make its scores again, with fewer
+        columns.
+        """
+        paths = {os.path.normpath(target) for target in targets}
+        files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
+        if not paths <= files or _selects(self.study.settings.model_dump()) or self._has_run_whole:
+            return []
+        return sorted({Path(path).stem for path in paths})
+
+    @property
+    def _has_run_whole(self) -> bool:
+        record = Path("results", self.study.name, "provenance.json")
+        return record.is_file() and not _selects(read_json(record)["config"])
+
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
@@ -223,8 +243,10 @@ class Plan:
         for pair in pairs:
             yield "passes", *pair.slugs, pair.passes
             yield "times", *pair.slugs, pair.answer_times
-            # some take long or need shots; and the papers print letters of calibrated answers alone
+            # some take long or need shots or an extraction; the papers print letters of calibrated answers alone
             left_out = {
+                "windows": pair.extraction is None,
+                "extraction": pair.extraction is None,
                 "corpus_size": pair.slugs not in sized,
                 "letters": "published" in artifact.needs and pair.deltas is None,
                 "codec": not pair.draws_shots,
@@ -313,3 +335,8 @@ class Plan:
         """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
         models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
         return [str(model.checkpoint) for model in models if model.is_local]
+
+
+def _selects(config: Mapping[str, Any]) -> bool:
+    """Return whether a configuration chooses artifacts of a study."""
+    return any(config.get(key) for key in ("only", "papers"))
