@@ -261,7 +261,7 @@ def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
 class Facet:
     """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and `value, low, high`.
 
-    `ticks` are the names of places that are no numbers. `across` are lines through all places at a value, by their
+    `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
     names in the legend; `upright` red ones at a place. `beside`: a text at the right end of a place's line. `banded`:
     intervals are bands (default, for few lines).
     """
