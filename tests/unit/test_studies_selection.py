@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_up_studies import CONFIG
+from made_up_studies import CONFIG, RUN, load_written, study
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.names import PAPERS
@@ -51,6 +51,12 @@ def test_one_table_runs_no_more_than_its_own_runs():
     methods = {item.method for run in study.runs for item in run.methods}
     assert "surp" in methods
     assert not {"recall", "con_recall", "dc_pdd"} & methods
+
+
+def test_a_table_of_texts_without_panels_shows_the_texts_of_every_run(tmp_path):
+    given = study(artifacts=["dc_pdd_table1", "results_auc"])
+    (panel,) = load_written(tmp_path, given, only=["dc_pdd_table1"]).artifacts["dc_pdd_table1"].panels
+    assert panel.pair == (RUN["model"], RUN["benchmark"])
 
 
 def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_does_not():

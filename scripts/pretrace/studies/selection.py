@@ -179,8 +179,9 @@ def _serving(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
     wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
     named = {slug for run in runs for slug in run.serves}
+    # without panels an artifact shows every run, also one of texts, which needs no run otherwise
+    every = any(not artifact.panels and not artifact.unavailable for artifact in wanted.values())
     reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
-    every = any(not artifact.panels and not artifact.unavailable for artifact in reading)
     pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
