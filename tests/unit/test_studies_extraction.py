@@ -85,5 +85,5 @@ def test_an_audit_reads_the_extraction_of_its_run_if_there_is_one(tmp_path):
         ({"extraction": {}}, {"audit", "extraction", "benchmarks"}),
     ):
         written = study(runs=[RUN | {"methods": ["loss"], **beside}], artifacts=["audit"])
-        reads = Plan(load_written(tmp_path, written)).artifact("audit").reads
+        reads = Plan(load_written(tmp_path, written)).rendering("audit").reads
         assert {kind for kind, *_ in reads} == expected
