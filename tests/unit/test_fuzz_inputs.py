@@ -40,17 +40,8 @@ VALUES: tuple[Any, ...] = (
     True, None, 2, -1, 0.5, "0", "1", "yes", [], {}, [["a"]], {"text": "b"}, "../../x", "a" * 40 + "\u0301" * 400,
 )  # fmt: skip
 KEYS = (
-    "input",
-    "text",
-    "label",
-    "subset",
-    "length",
-    "document",
-    "id",
-    "title",
-    "author",
+    *["input", "text", "label", "subset", "length", "document", "id", "title", "author", "Input"],
     "",
-    "Input",
     "\ufeffid",
 )
 

@@ -3,7 +3,6 @@
 A traceback, a hang, a message longer than a screen and a method that is missing without a word fail the test.
 """
 
-import copy
 import json
 import random
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
-from spoiling import damaged, places, refuses, spoiled
+from spoiling import damaged, refuses, spoiled
 from test_bad_input import planned
 from test_fuzz_inputs import limited
 
@@ -28,13 +27,6 @@ VALUES: tuple[Any, ...] = (
     "x" * 300, "x" * 1_000_000, "\0", "../..", "=1", "true", 0, -1, 1e308, 10**30, float("nan"), float("inf"), True,
     None, [], {}, [[]], [None], {"x": 1}, {None: 1}, {5: 1}, ["loss", "min_k"], ["nope"], [1000000], [32, 32],
 )  # fmt: skip
-
-
-def nested(depth: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
 
 
 def mine() -> dict[str, Any]:
@@ -82,44 +74,11 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def misspell(study: Any, draw: random.Random) -> None:
-    """Take a letter from one of the names."""
-    *path, last = draw.choice(places(study))
-    holder = study
-    for key in path:
-        holder = holder[key]
-    if isinstance(holder[last], str) and holder[last]:
-        gone = draw.randrange(len(holder[last]))
-        holder[last] = holder[last][:gone] + holder[last][gone + 1 :]
-
-
 def mutated(study: Any, draw: random.Random) -> Any:
-    """A copy with one or two mistakes: a value, a key, a name of another place, or junk."""
-    study = copy.deepcopy(study)
+    """A copy with one or two mistakes."""
     for _ in range(draw.randint(1, 2)):
-        *path, last = draw.choice(places(study))
-        holder = study
-        for key in path:
-            holder = holder[key]
-        match draw.randrange(9):
-            case 0:
-                holder[last] = draw.choice((*VALUES, nested(100)))
-            case 1 if isinstance(holder, dict):
-                holder[str(last)[:-1] or "x"] = holder.pop(last)
-            case 2 if isinstance(holder, dict):
-                holder[str(last).upper()] = holder.pop(last)
-            case 3 if isinstance(holder, list):
-                holder.insert(draw.randrange(len(holder) + 1), copy.deepcopy(draw.choice(holder)))
-            case 4:
-                *source, name = draw.choice(places(study))
-                value = study
-                for key in source:
-                    value = value[key]
-                holder[last] = copy.deepcopy(value[name])
-            case 5:
-                study = spoiled(study, draw)
-            case _:
-                misspell(study, draw)
+        if isinstance(study, dict) and study:
+            study = spoiled(study, draw, VALUES)
     return study
 
 

@@ -58,21 +58,6 @@ def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Proje
     assert ran
 
 
-def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
-    for guide in GUIDES:
-        for number, (where, _, language, content) in enumerate(blocks(guide)):
-            if language == "python" and where != "Append to":
-                path = tmp_path / f"{guide}_{number}.py"
-                path.write_text(content, encoding="utf-8")
-    settings = ["--config", str(ROOT / "pyproject.toml")]
-    own = ["--config", 'lint.isort.known-first-party = ["pretrace"]']
-    run([sys.executable, "-m", "ruff", "check", "--quiet", *settings, *own, str(tmp_path)], Project(tmp_path))
-    run(
-        [sys.executable, "-m", "ruff", "format", "--check", "--quiet", *settings, str(tmp_path)],
-        Project(tmp_path),
-    )
-
-
 def anchors(page: Path) -> set[str]:
     """The anchors of a page's headings, as GitHub makes them."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)

@@ -173,15 +173,6 @@ def test_the_passes_of_a_model_can_share_a_submission_as_the_guide_says(unrun):
     assert rules_of_group(said, "passes_smoke~target") == ["run_passes", "run_passes"]
 
 
-def test_every_key_of_every_profile_is_explained():
-    for file in sorted(PROFILES.glob("*/profile.yaml")):
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines):
-            if re.match(r"[a-z-]+:", line) and not lines[number - 1].startswith("#"):
-                block = "\n".join(lines[:number]).rpartition("\n\n")[2]
-                assert "#" in block, f"{file}:{number + 1}: {line}"
-
-
 def test_the_default_profile_prints_a_line_a_job(unrun):
     shutil.copy2(PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default")
     study = ("--config", "study=smoke/smoke.yaml")
