@@ -1,7 +1,6 @@
 """DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import made_up_answers as made_up
@@ -35,17 +34,6 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
     assert ("Longest option (no model)" in shown) == ("md" in files)
 
 
-def test_lines_over_documents_carry_their_caution(results):
-    other = ("larger", made_up.BENCHMARK)
-    sizes = replace(
-        results,
-        metrics=results.metrics | {other: results.metrics[PAIR]},
-        tests=results.tests | {other: results.tests[PAIR]},
-    )
-    given = artifact("de_cop_figure4", ANSWERED | {"model": "larger"})
-    assert made_up.CAUTION in made_up_results.draw(given, sizes).reading
-
-
 @pytest.mark.parametrize("slug", ["de_cop_figure8", "de_cop_figure9"])
 def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
     with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
@@ -75,18 +63,3 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     assert "Average: mean over the columns, without an interval." in table.notes
     alone = made_up_results.draw(artifact("de_cop_table3", average="panel"), results)
     assert not any(note.startswith("Average") for note in alone.notes)
-
-
-def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results: Results, tmp_path: Path):
-    both = replace(results, metrics=results.metrics | {("bigger", made_up.BENCHMARK): results.metrics[PAIR]})
-    drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
-    metrics = read_parquet(results.metrics[PAIR])
-    own = metrics[
-        metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
-    ]
-    by_metric = drawing.frame[drawing.frame["method"] == "de_cop"].groupby("metric")["value"].unique()
-    assert set(by_metric.index) == {"auc", "auc_as_published"}
-    for metric, values in by_metric.items():
-        assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), metric
-    labels = [axis.get_ylabel() for axis in drawing.figure.axes[:2]]
-    assert labels == ["AUC, with 95 % interval", "AUC as published,\nwith 95 % interval"]

@@ -281,13 +281,6 @@ def test_truncated_and_skipped_texts_become_warnings():
     assert "1 had nothing" in warning
 
 
-def test_a_warning_of_a_studys_own_model_says_its_slug_and_only_what_happened():
-    own = {"model": "mine~m", "benchmark": "mine~texts", "texts": 9, "truncated": 2, "skipped": 0}
-    assert incomplete_passes({"passes": [own]}, {}) == [
-        "m on texts: of 9 texts in all views, 2 were longer than the context and truncated."
-    ]
-
-
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made:
         GOLDEN.write_text(full_page(rendered(Path(made))), encoding="utf-8")
