@@ -6,7 +6,6 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from pretrace.evaluation import selection
 from pretrace.evaluation.metrics import METRICS, level_of
 from pretrace.evaluation.scores import EvaluationSet
 from pretrace.questions import known
@@ -150,28 +149,6 @@ def test_values_beyond_the_methods_own_grid_are_never_chosen():
     assert set(chosen) <= {"k=2", "k=4"}
     assert {"k=-1", "k=0"} <= set(metrics.loc[metrics["selection"] == "grid", "setting"])
     assert only(run(beyond)[0], selection="default", metric="auc")["setting"] == "k=-1"
-
-
-def leaked_auc(seed):
-    """Settings of noise, but each fold has one that is perfect there: only a peek at the fold finds it."""
-    fold = np.arange(200) % 10 // 2
-    rng = np.random.default_rng(seed)
-    columns = {("tuned", f"k={k}"): rng.normal(size=200) for k in range(1, 6)}
-    for number, values in enumerate(columns.values()):
-        inside = fold == number
-        values[inside] = LABEL[inside] * 8.0 + rng.normal(size=inside.sum()) - 4
-    metrics, _ = run(columns, texts(LABEL, fold=fold), resamples=10)
-    return only(metrics, selection="held_out", metric="auc")["value"]
-
-
-def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
-    def profits():
-        return np.mean([leaked_auc(seed) for seed in range(8)]) > 0.6
-
-    assert not profits()
-    leaky = lambda units: (units.fold[:, None] == np.array(units.folds)).astype(float)  # noqa: E731
-    monkeypatch.setattr(selection, "training_weights", leaky)
-    assert profits()
 
 
 def test_ties_between_settings_go_to_the_default():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+from evaluation_tables import LABEL, auc, noise, run, texts
 
 from pretrace.evaluation.scores import EvaluationSet, evaluation_sets
 from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
@@ -42,19 +42,6 @@ def test_the_sets_are_those_of_the_draws_of_the_runs(benchmark, prefixes):
     sets = [(texts.name, texts.draw) for texts in evaluation_sets(benchmark, prefixes, [1])]
     assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
     assert evaluation_sets(benchmark) == [EvaluationSet()]
-
-
-def test_a_method_is_never_evaluated_on_the_texts_of_its_own_prefix(benchmark, prefixes):
-    values = noise(30)
-    table = pd.concat(
-        [scores(benchmark, {("plain", ""): values}), scores(benchmark, {("other", ""): values}, draw=0)]
-    )
-    metrics, _ = run(table, benchmark, evaluation_sets=evaluation_sets(benchmark, prefixes))
-    default = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")]
-    other = default.loc[default["method"] == "other", "evaluation_set"]
-    assert set(other) == {"without_prefixes", "balanced"}
-    row = only(default, method="other", evaluation_set="without_prefixes")
-    assert (row["n_members"], row["n_nonmembers"]) == (19, 9)
 
 
 def test_pooled_ranks_the_subsets_together_beside_each_alone():

@@ -144,11 +144,3 @@ def test_a_method_that_contradicts_itself_is_not_registered(
             return k
 
     assert "new" not in spare_register
-
-
-def test_a_parameter_needs_a_default(spare_register: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="'k' needs a type and a default"):
-
-        @method("new", needs=("logprobs",))
-        def new(text: TokenStatistics, *, k: float) -> float:
-            return k

@@ -90,12 +90,6 @@ def test_a_passing_fault_loses_nothing(tmp_path, fault):
         assert server.requests > 20
 
 
-def test_a_time_out_is_tried_again(tmp_path):
-    with Loopback(echoed, lambda number, body: "hang" if number == 0 else None) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", count=1, timeout=0.5) == EXPECTED[:1]
-        assert server.requests == 2
-
-
 def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
     with Loopback(echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6") as server:
         ask(server.url, tmp_path / "a.sqlite", count=12, concurrency=2)

@@ -1,7 +1,6 @@
 """Which way to compute is faster is measured once, and what was found is kept."""
 
 import itertools
-import multiprocessing
 import shutil
 from functools import partial
 from pathlib import Path
@@ -49,50 +48,6 @@ def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
     first, second = log_lines.messages
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, measured now" in first
     assert "bfloat16 1e+03 ms, float32 2e+03 ms, as measured before" in second
-
-
-def test_the_least_of_turns_counts(tmp_path):
-    """The first call of each is slow, and one of float32's turns is disturbed by other work."""
-    ways = {"float32": taking(9.0, 1.0, 5.0), "bfloat16": taking(7.0, 2.0, 2.0)}
-    assert speeds.faster(ways, ABOUT, tmp_path) == "float32"
-
-
-@pytest.mark.parametrize("change", ["about", "threads", "processor"])
-def test_another_case_is_measured_anew(tmp_path, monkeypatch, change):
-    assert speeds.faster(types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
-    if change == "threads":
-        monkeypatch.setattr(torch, "get_num_threads", lambda: 77)
-    if change == "processor":
-        monkeypatch.setattr(speeds, "processor", lambda: "another")
-    about = {"width": 9} if change == "about" else ABOUT
-    assert speeds.faster(types(1.0, 2.0), about, tmp_path) == "float32"
-
-
-def choose(folder, both, ways, answers):
-    """Measure at the same time as another process, which finds the opposite."""
-    first = next(iter(ways.values()))
-
-    def together():
-        both.wait()
-        return first()
-
-    answers.put(speeds.faster({**ways, "float32": together}, ABOUT, folder))
-
-
-def test_two_processes_that_measure_at_once_agree(tmp_path):
-    forked = multiprocessing.get_context("fork")
-    both, answers = forked.Barrier(2, timeout=60), forked.Queue()
-    jobs = [
-        forked.Process(target=choose, args=(tmp_path, both, types(*pair), answers))
-        for pair in ((2.0, 1.0), (1.0, 2.0))
-    ]
-    for job in jobs:
-        job.start()
-    chosen = [answers.get(timeout=60) for _ in jobs]
-    for job in jobs:
-        job.join()
-    (record,) = (tmp_path / "speeds").iterdir()
-    assert chosen == [read_json(record)["chosen"]] * 2
 
 
 @pytest.mark.parametrize("faster", ["float32", "bfloat16"])

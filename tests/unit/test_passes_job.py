@@ -131,6 +131,21 @@ def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypat
         job()
 
 
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        ({"altered": "lowercas"}, "did you mean 'lowercase'"),
+        ({"start_token": "<s"}, "did you mean '<s>'"),
+        ({"subsets": ["B"]}, "no subset 'B'"),
+        ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),
+        ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
+    ],
+)
+def test_requests_that_cannot_be_answered_say_why(job, requests, says):
+    with pytest.raises(InputError, match=says):
+        job([request(**requests)])
+
+
 def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
     alive, most = 0, 0
     make = Request.__init__
@@ -153,18 +168,3 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
     assert len(files) > 10
     assert (sum(sizes), alive) == (200, 0)
     assert most <= 2 * max(sizes) + 1
-
-
-@pytest.mark.parametrize(
-    ("requests", "says"),
-    [
-        ({"altered": "lowercas"}, "did you mean 'lowercase'"),
-        ({"start_token": "<s"}, "did you mean '<s>'"),
-        ({"subsets": ["B"]}, "no subset 'B'"),
-        ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),
-        ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
-    ],
-)
-def test_requests_that_cannot_be_answered_say_why(job, requests, says):
-    with pytest.raises(InputError, match=says):
-        job([request(**requests)])

@@ -74,11 +74,6 @@ def test_a_name_outside_its_family_is_no_view(name):
         VIEWS[name]
 
 
-def test_an_unknown_view_names_the_nearest_one():
-    with pytest.raises(InputError, match="no view 'lower-case': did you mean 'lowercase'"):
-        VIEWS["lower-case"]
-
-
 def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts():
     assert [SPEECH[slice(*span)] for span in word_spans(SPEECH)] == SPEECH.split()
     jieba = pytest.importorskip("jieba")

@@ -79,15 +79,6 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
             assert text[pools[draw, kind, length, position]].split() == longest[:length]
 
 
-def test_chinese_texts_without_spaces_nest_too() -> None:
-    table = nested(joined="")
-    table["text"] = [text.replace("w", "国家人民") for text in table["text"]]
-    text = table.set_index("text_id")["text"]
-    pools = draw_prefixes(table, pool=7, draws=1, seed=0).set_index(["kind", "length", "position"])["text_id"]
-    for kind in ("member", "nonmember"):
-        assert text[pools[kind, 128, 3]].startswith(text[pools[kind, 32, 3]])
-
-
 def test_lengths_of_separate_texts_are_drawn_each_for_itself() -> None:
     rows = [
         {"text_id": f"{length}-{i}-{label}", "text": f"{length} {i} {label}", "length": length, "label": label}
