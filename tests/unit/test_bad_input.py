@@ -4,7 +4,6 @@ By hand, and seeded by hypothesis from good files: `refuses` fails at any other 
 of texts: test_fuzz_inputs.py.
 """
 
-import json
 import random
 import shutil
 from pathlib import Path
@@ -22,7 +21,6 @@ from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.questions.collected import check_answers
 from pretrace.questions.prompts import read_wording
 from pretrace.questions.written_views import read_prompts as read_paraphrase
-from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
 from pretrace.studies.study import Study
@@ -177,40 +175,11 @@ def test_spoiled_answers_are_refused_or_read(tmp_path_factory, seed):
     refuses(lambda: check_answers(path, metrics=True))
 
 
-@seeds(40)
-def test_a_damaged_result_is_refused_or_read(tmp_path_factory, seed):
-    folder = tmp_path_factory.mktemp("result")
-    draw = random.Random(seed)
-    table, record = folder / "t.parquet", folder / "t.json"
-    table.write_bytes(damaged(made.parquet(TEXTS), draw))
-    record.write_bytes(damaged(json.dumps({"a": [1, "é"]}).encode(), draw))
-    refuses(lambda: read_parquet(table))
-    refuses(lambda: read_json(record))
-
-
 PROMPTS = {
     "con_recall_zero_access": read_openings,
     "de_cop": read_wording,
     "paraphrase": read_paraphrase,
 }
-
-
-@pytest.mark.parametrize("kind", PROMPTS)
-@pytest.mark.parametrize(
-    ("data", "says"),
-    [
-        (b"", "holds nothing; a mapping of keys is needed"),
-        (b"- a\n- b\n", "holds a list; a mapping of keys is needed"),
-        (None, "does not exist"),
-    ],
-)
-def test_what_is_no_file_of_prompts_is_named(tmp_path, kind, data, says):
-    path = tmp_path / "given.yaml"
-    if data is not None:
-        path.write_bytes(data)
-    said = refuses(lambda: PROMPTS[kind](path))
-    assert "given.yaml" in said
-    assert says in said
 
 
 @seeds(60)
@@ -223,9 +192,3 @@ def test_a_spoiled_or_damaged_file_of_prompts_is_refused_or_read(tmp_path_factor
         refuses(lambda read=read: read(path))
         path.write_bytes(damaged(good, draw))
         refuses(lambda read=read: read(path))
-
-
-def test_a_writer_that_fails_leaves_nothing(tmp_path):
-    with pytest.raises(UnicodeEncodeError):
-        write_text(tmp_path / "t.txt", "\ud800")
-    assert not list(tmp_path.iterdir())

@@ -64,17 +64,6 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, 
     assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
 
 
-def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
-    rng = random.Random(5)
-    texts, number = [], 0
-    for document in range(60):
-        for _ in range(rng.randint(1, 30)):
-            texts.append(text(number, document % 2, document=f"d{document}"))
-            number += 1
-    for sizes in counts(texts, assign_folds(texts, seed=1).numbers, "label").values():
-        assert max(sizes) <= 1.1 * min(sizes)
-
-
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
     """Two documents of each class are too few to stay whole."""
     texts = [text(i, i // 10 % 2, document=f"d{i // 10}", matched=f"p{i // 20}") for i in range(40)]

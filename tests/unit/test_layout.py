@@ -2,7 +2,6 @@
 
 import ast
 import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -110,14 +109,6 @@ def imported(path: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-
-
-def test_the_way_of_one_text_names_files_that_are_there_at_most_20():
-    told = (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8")
-    files = re.findall(r"\| `(\w+/[\w/]+\.py)`", told)
-    assert f"These are {len(files)} files" in told
-    assert len(files) <= 20
-    assert not [file for file in files if not (LIBRARY / file).is_file()]
 
 
 def test_the_library_that_is_installed_is_the_clones(tmp_path):

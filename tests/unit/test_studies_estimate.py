@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, checkpoint, load_written, study
+from made_up_studies import ROOT, checkpoint, load_written, study
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
-from pretrace.studies import Plan, load_study
+from pretrace.studies import Plan
 from pretrace.studies.estimate import (
     FORWARD,
     STORED,
@@ -126,11 +126,6 @@ def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
         "Entries without `lengths` count as 250 tokens a text: licences.",
     ]
     assert len(assumptions(plan, {"licences": TEXTS})) == 1, "a table has its texts"
-
-
-def test_every_model_of_the_paper_study_states_its_parameters():
-    plan = Plan(load_study(CONFIG | {"study": "paper"}))
-    assert not any("parameters" in line for line in assumptions(plan, {}))
 
 
 SPEECHES = {"years": [2005, 2020]}

@@ -58,14 +58,6 @@ def test_an_unavailable_artifact_is_no_target(load):
     assert loaded.artifacts["de_cop_figure4"].unavailable == "one size"
 
 
-def test_texts_without_questions_are_asked_none_and_controls_alone_read_nothing(load):
-    run = {"model": "smollm2-135m", "benchmark": "sotu"}
-    loaded = load(runs=[run])
-    assert loaded.runs[0].questions == []
-    assert loaded.runs[0].methods
-    assert [pair.slugs for pair in Plan(load(runs=[run | {"methods": ["blind"]}])).reading_pairs] == []
-
-
 def test_given_deltas_and_another_benchmark_reach_the_plan(load):
     runs = [RUN | {"calibration": DELTAS, "calibrate_on": "others"}, RUN | {"benchmark": "others"}]
     loaded = load(runs=runs)

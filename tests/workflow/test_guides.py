@@ -124,18 +124,6 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
     assert "docs/README.md" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.full
-def test_the_audit_of_readme_is_planned(project: Project):
-    blocks_of = {language: content for _, _, language, content in BLOCK.findall(README)}
-    (project.path / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
-    command = (
-        ".venv/bin/snakemake --cores all --config study=audit texts=texts.jsonl model=EleutherAI/pythia-1.4b"
-    )
-    assert command in README
-    given = ["study=audit", "texts=texts.jsonl", "model=EleutherAI/pythia-1.4b"]
-    project.run("--dry-run", "--quiet", "rules", "--config", *given)
-
-
 def test_the_study_of_readme_is_planned(project: Project):
     """Its models are of the hub, so that nothing of it runs here."""
     (study,) = re.findall(r"```yaml\n(# yaml-language-server: .*?)```", README, re.DOTALL)
