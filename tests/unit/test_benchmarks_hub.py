@@ -107,19 +107,6 @@ def test_mimirs_temporal_sets(hub, tmp_path):
     assert set(build("mimir-temporal_wiki", entry, [source])["text_id"].str[:6]) == {"member", "nonmem"}
 
 
-@pytest.mark.parametrize(
-    ("name", "data", "rows"),
-    [("arxivtection", made.decop(4, 3), 12), ("booktection", made.decop(4, 3, books=True), 36)],
-)
-def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, name, data, rows):
-    hub.add("datasets", ENTRIES[name]["hub"], {f"0_{name}_data.csv": data, "README.md": b"mit"})
-    entry, source = fetched(name, tmp_path)
-    table = build(name, entry, [source])
-    assert len(table) == rows
-    assert {"title", "author", "passage"} <= set(table)
-    assert {len(texts) for texts in imported("paraphrase", entry, [source]).values()} == {3}
-
-
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
     from pretrace.benchmarks.loaders.chinese import jieba_words
 

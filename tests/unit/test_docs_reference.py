@@ -6,22 +6,18 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import yaml
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from pretrace.benchmarks.sources import BENCHMARKS
-from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.names import PAPERS
 from pretrace.studies.documented import main
-from pretrace.studies.keys import EvaluationSet
-from pretrace.views import VIEWS
-from pretrace.views import names as view_names
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -70,26 +66,6 @@ def test_the_methods_have_these_parameters_defaults_and_grids():
         for name in names(parameters) or [""]
     ]
     assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
-
-
-def test_the_views_are_those_that_are_registered():
-    told = [name for row in rows("view") for name in names(row[0])]
-    for name in told:
-        example = (
-            name.replace("PERCENT", "10").replace("COUNT", "25").replace("MODEL", "m").replace("NAME", "n")
-        )
-        assert example in VIEWS, name
-    families = {re.sub(r"-(PERCENT|COUNT)$", "", name) for name in told}
-    wanted = {view.family for view in VIEWS.values()} | {
-        f"{name}_by_MODEL" for name in view_names._MADE_BY_MODELS
-    }
-    assert wanted <= families
-
-
-def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
-    assert {name for row in rows("metric") for name in names(row[0])} == set(SHOWN_METRICS)
-    sets = get_args(EvaluationSet)
-    assert [name for row in rows("evaluation set") for name in names(row[0])] == list(sets)
 
 
 def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():

@@ -1,6 +1,5 @@
 """The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from pretrace import methods
 from pretrace.methods import METHODS, TokenStatistics, method, registry
 from pretrace.runtime.errors import InputError
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture

@@ -1,19 +1,16 @@
 """Jobs of one machine share its GPUs out among themselves."""
 
-import math
 import multiprocessing
 import time
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
 
 from pretrace.models import devices, target
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 FORKED = multiprocessing.get_context("fork")
 
 
@@ -150,21 +147,6 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
     )  # fmt: skip
     quantisation = placed(quantise=8)["quantization_config"]
     assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
-
-
-def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weights():
-    bytes_of = {"float32": 4, "float16": 2, "bfloat16": 2}
-    registry = yaml.safe_load((SCRIPTS.parent / "config" / "models.yaml").read_text())
-    hub_models = {name: entry for name, entry in registry.items() if entry["source"] == "hub"}
-    for name, entry in hub_models.items():
-        size = entry["parameters"] * bytes_of[entry["dtype"]]
-        needed = math.ceil(size / (target._SHARE_FOR_WEIGHTS * 80e9))
-        assert (name, entry["resources"]["gpu"]) == (name, needed)
-        assert ("device_map" in entry) == (needed > 1), name
-    assert {name for name, entry in hub_models.items() if entry["resources"]["gpu"] > 1} == {
-        "llama-2-70b",
-        "mixtral-8x7b",
-    }
 
 
 def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(placed, monkeypatch):

@@ -33,22 +33,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return made_up.make_study(tmp_path_factory.mktemp("study"))
 
 
-@pytest.fixture(scope="module")
-def heat(results: Results):
-    return made_up.draw(HEATMAP, results)
-
-
 def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
     plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
         assert made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"] == plain["png"]
-
-
-def test_heatmap_hatches_the_marked_cells_and_no_other(heat):
-    axis = heat.figure.axes[0]
-    hatched = {(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in axis.patches if patch.get_hatch()}
-    assert hatched == {(x, y) for x in (0, 1) for y in (0, 1, 2)}  # eps 0.5, 1; percentile 10, 20, 30
-    assert int(heat.frame["hatched"].sum()) == 6
 
 
 def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(results: Results):

@@ -238,20 +238,6 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     )  # 0.010 of 0.062
 
 
-def test_the_registry_says_which_benchmarks_are_rebuilt(results, tmp_path):
-    """0.53 for 0.500 lies in our interval; on a released benchmark it would disagree."""
-    pair = ("olmo-7b", "dolma_book")
-    path = tmp_path / "books.parquet"
-    books = row("loss", "", 0.53, selection="default", subset="middle") | {"length": 1024}
-    write_parquet(path, pd.DataFrame([books]).astype({"draw": "Int64", "length": "Int64"}))
-    artifact = ARTIFACT | {"options": {"artifacts": ["surp_table2"]}}
-    for rebuilt, expected in ((True, ("interval", "true")), (False, ("tolerance", "false"))):
-        given = replace(results, metrics={pair: path}, entries={"dolma_book": {"rebuilt": rebuilt}})
-        frame = reproduction.reproduction(Artifact(**artifact), given).frame
-        number = frame[(frame["artifact"] == "table2") & (frame["protocol"] == "paper")].iloc[0]
-        assert (number["criterion"], number["agrees"]) == expected
-
-
 def test_what_is_not_measured_says_why(results):
     table, frame = table_of(results)
     assert frame.loc[("surp", "paper", "claude-2.1", "zlib", "auc"), "reason"] == "it was retired"

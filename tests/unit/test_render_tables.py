@@ -13,7 +13,6 @@ from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 
-ROOT = Path(__file__).parents[2]
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
 DASH = "\N{EN DASH}"
@@ -64,24 +63,6 @@ def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
         "'=HYPERLINK(1)", "'+1", "'@SUM", "'-a", "'\tb", "-0.5", "plain",
     ]  # fmt: skip
     assert all(row.endswith(",-1.0") for row in rows)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"metric": "tpr_at_1_fpr"}, "metric auc, tpr_at_5_fpr"),
-        (
-            {"panels": [made_up.PANEL | {"start_token": "tokenizer"}], "methods": ["loss"]},
-            f"start_token .*{re.escape(made_up.TOKEN)}",
-        ),
-        ({"methods": ["ref"]}, "methods ref"),
-        ({"panels": [made_up.PANEL | {"length": 999}]}, "length 64"),
-        ({"panels": [made_up.PANEL | {"benchmark": "other"}]}, "other"),
-    ],
-)
-def test_nothing_that_matches_is_an_error_that_says_what_is_there(results: Results, change, said: str):
-    with pytest.raises(InputError, match=said):
-        made_up.draw(made_up.artifact("method_table") | change, results)
 
 
 def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(

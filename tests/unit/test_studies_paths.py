@@ -14,7 +14,6 @@ from pretrace.views.stored import read_views
 
 MODEL, BENCHMARK = "smollm2-135m", "sotu"
 PAIR = (MODEL, BENCHMARK)
-TABLE = "results/benchmarks/sotu.parquet"
 
 
 @pytest.fixture

@@ -12,7 +12,6 @@ from pretrace.studies import Plan, load_study
 PAPER = CONFIG | {"study": "paper"}
 PAPER_STUDY = load_study(PAPER)
 SLUGS = list(yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))["artifacts"])
-RESULTS = Path("config/artifacts.yaml")
 
 
 @pytest.mark.parametrize(

@@ -123,9 +123,6 @@ def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_ori
         read(view="delete-10", altered="neighbours-2")
 
 
-PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"
-
-
 @pytest.mark.parametrize(
     "text", ["prompts: In 1969\n", "prompts: {a: b}\n", "prompts: []\n", "prompts: [a, 5]\n", "prompts: ['']\n",
              "openings: [a]\n", "prompts: [a]\nprompt: [b]\n"],
