@@ -1,14 +1,17 @@
-"""What every file of the project may import."""
+"""What every file of the project may import, with which versions; benches start as their docstrings say."""
 
 import ast
 import os
+import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -117,3 +120,28 @@ def test_the_library_that_is_installed_is_the_clones(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert Path(shown.stdout.strip()).parent.parent.name == "scripts"
+
+
+def test_the_image_has_the_version_and_a_python_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    snakefile, dockerfile = (
+        (ROOT / path).read_text(encoding="utf-8") for path in ("workflow/Snakefile", "Dockerfile")
+    )
+    assert re.search(r'container: ".*:(.*)"', snakefile)[1] == project["version"]
+    assert re.search(r"FROM python:([\d.]+)-", dockerfile)[1] in SpecifierSet(project["requires-python"])
+
+
+BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("bench", BENCHES, ids=lambda path: path.stem)
+def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
+    path = bench.relative_to(ROOT).as_posix()
+    assert re.search(rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, path, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage:")
