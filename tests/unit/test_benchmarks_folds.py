@@ -8,9 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from pretrace.benchmarks import LOADERS, build
 from pretrace.benchmarks.folds import assign_folds, classes_with_few_documents
-from pretrace.benchmarks.sources import BENCHMARKS, Text, loader
+from pretrace.benchmarks.sources import Text
 from pretrace.benchmarks.table import SCHEMA, finish
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
@@ -172,14 +171,3 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path: 
 def test_a_loader_that_breaks_the_promises_is_stopped(texts: list[Text], said: str) -> None:
     with pytest.raises(InputError, match=said):
         finish(texts, name="mine", seed=0)
-
-
-def test_a_new_loader_is_one_decorated_function() -> None:
-    try:
-        loader("two_texts")(lambda entry, sources, seed: [Text("a", entry.access, 1), Text("b", "no", 0)])
-        assert list(build("any", {"source": "two_texts", "access": "yes"}, [])["text"]) == ["yes", "no"]
-        with pytest.raises(ValueError, match="two functions read 'two_texts'"):
-            loader("two_texts")(lambda entry, sources, seed: [])
-    finally:
-        LOADERS.pop("two_texts")
-        BENCHMARKS.pop("two_texts")

@@ -43,19 +43,6 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
     assert view["variant"].tolist() == [0, 1, 2] * 3
 
 
-def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
-    book = "The_Hobbit_-_J._R._R._Tolkien"
-    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
-    rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
-    path = written(tmp_path / "b.csv", rows)
-    table = build("b", BOOKS, [path])
-    assert table["length"].tolist() == [64, 64, 128, 128, 256, 256]
-    assert table["passage"].tolist() == [0, 1, 0, 1, 0, 1]
-    assert set(table["title"]) == {"The Hobbit"}
-    assert set(table["author"]) == {"J. R. R. Tolkien"}
-    assert table["text_id"].is_unique
-
-
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
@@ -155,3 +142,16 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
     assert schema_of(plain) == SCHEMA
     assert list(plain.columns) == SCHEMA.names
+
+
+def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
+    book = "The_Hobbit_-_J._R._R._Tolkien"
+    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
+    rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
+    path = written(tmp_path / "b.csv", rows)
+    table = build("b", BOOKS, [path])
+    assert table["length"].tolist() == [64, 64, 128, 128, 256, 256]
+    assert table["passage"].tolist() == [0, 1, 0, 1, 0, 1]
+    assert set(table["title"]) == {"The Hobbit"}
+    assert set(table["author"]) == {"J. R. R. Tolkien"}
+    assert table["text_id"].is_unique

@@ -189,10 +189,6 @@ def test_shards_add_up_to_the_whole(tmp_path):
     assert read(tmp_path / "sum.parquet") == whole
 
 
-def test_a_shard_without_documents_has_no_counts(tmp_path):
-    assert counted(tmp_path, [], TOKENIZERS["byte-level"]()) == {}
-
-
 def test_a_tokenizer_without_rust_backend_counts_too(tmp_path):
     class Characters:
         all_special_ids = (0,)

@@ -85,13 +85,6 @@ def test_marks():
     assert rows["plain", "held_out", "tpr_at_5_fpr", ""] == "level_below_resolution"  # 1/6 is not
 
 
-def test_a_level_of_one_non_member_is_resolved():
-    for nonmembers, mark in ((99, "level_below_resolution"), (100, "")):
-        benchmark = texts(np.arange(nonmembers + 20) < 20)
-        metrics, _ = run({("plain", ""): noise(nonmembers + 20)}, benchmark)
-        assert only(metrics, selection="default", metric="tpr_at_1_fpr")["marks"] == mark
-
-
 def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
     """Resamples as they are lie too high: 14 % of the intervals would lie above at 1 %, and 19 % below 5 %."""
     label = np.arange(200) < 100

@@ -101,13 +101,6 @@ def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_pat
     pd.testing.assert_frame_equal(straight, turned)
 
 
-def test_runs_choose_lengths_and_texts_without_a_length_are_a_cell_too(tmp_path: Path) -> None:
-    mixed = Store(tmp_path, "tiny", made_up_benchmark(lengths=(32, 64))).add()
-    assert set(score_of(mixed, a_run("loss", "blind", lengths=[64]))["id"].str[:2]) == {"64"}
-    whole = Store(tmp_path, "tiny", made_up_benchmark(lengths=(None,))).add()
-    assert len(score_of(whole, a_run("loss", "blind"))) == 40
-
-
 def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
     with pytest.raises(InputError, match=r"the benchmark has no length '33'.*'32'"):
         score_of(store, a_run("loss", lengths=[33]))

@@ -111,12 +111,6 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
         assert all(0.5 <= wait / (0.001 * 2**attempt) <= 1 for wait in waits)
 
 
-def test_no_more_requests_are_open_than_the_entry_allows(tmp_path):
-    with Loopback(echoed, delay=0.02) as server:
-        ask(server.url, tmp_path / "a.sqlite", concurrency=3)
-        assert server.most_at_once == 3
-
-
 def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
     with Loopback(echoed, lambda number, body: "500" if number >= 7 else None) as server:
         with pytest.raises(InputError, match=r"failed 3 times.*500.*7 answers.*13 missing"):

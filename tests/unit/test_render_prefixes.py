@@ -107,15 +107,6 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
     assert [*interval, spread] == [None] * 3
 
 
-def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
-    results: Results, metrics, tmp_path: Path
-):
-    metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
-    shown = draw("method_table", replace(results, metrics={PAIR: tmp_path / "metrics.parquet"}))
-    assert "evaluation set all (all texts)" in shown.notes[0]
-    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (no model)"}
-
-
 def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
@@ -173,3 +164,12 @@ def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: 
     named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
     assert named == ["Loss", "ReCall", "Con-ReCall", "Blind (no model)"]
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
+
+
+def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
+    results: Results, metrics, tmp_path: Path
+):
+    metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
+    shown = draw("method_table", replace(results, metrics={PAIR: tmp_path / "metrics.parquet"}))
+    assert "evaluation set all (all texts)" in shown.notes[0]
+    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (no model)"}
