@@ -15,8 +15,6 @@ from referencing import Registry, Resource
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.render.catalogue import RENDERERS
-from pretrace.render.names import PAPERS
 from pretrace.studies.documented import main
 
 ROOT = Path(__file__).parents[2]
@@ -66,19 +64,6 @@ def test_the_methods_have_these_parameters_defaults_and_grids():
         for name in names(parameters) or [""]
     ]
     assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
-
-
-def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
-    registered = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-    ours = {slug for slug in registered if not slug.startswith(tuple(PAPERS))}
-    assert {name for row in rows("artifact") for name in names(row[0])} == ours
-    assert {name for row in rows("option") for name in names(row[0])} == {"unit", "across"}
-    told: dict[str, set[str]] = {}
-    for renderers, options, _ in rows("renderer"):
-        for renderer in names(renderers):
-            told.setdefault(renderer, set()).update(names(options))
-    own = {name: renderer.options - {"unit", "across"} for name, renderer in RENDERERS.items()}
-    assert told == {name: options for name, options in own.items() if options}
 
 
 def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):

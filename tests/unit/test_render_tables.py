@@ -82,31 +82,6 @@ def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
         table(twice)
 
 
-@pytest.mark.parametrize("renderer", ["method_table", "blind_audit", "selection_gap"])
-def test_choices_at_a_grids_edge_are_marked(results: Results, tmp_path: Path, renderer: str):
-    def change(frame: pd.DataFrame) -> pd.DataFrame:
-        chosen = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
-        return frame.assign(marks=frame["marks"].mask(chosen, "at_grid_edge"))
-
-    text = markdown(table(changed(results, tmp_path, "metrics", change), renderer))
-    assert re.search(r"DC-PDD.*\(f\)", text)
-    assert "- f: the chosen setting" in text
-    assert "(f)" not in markdown(table(results, renderer))
-
-
-def test_the_runner_up_is_underlined_where_an_artifact_asks_for_it(results: Results):
-    shown = table(results, options={"runner_up": True})
-    for block in shown.blocks:
-        order = sorted((row.cells[0].number for row in block.rows if not row.control), reverse=True)
-        (first,) = {row.cells[0].number for row in block.rows if row.cells[0].bold}
-        (second,) = {row.cells[0].number for row in block.rows if row.cells[0].underlined}
-        assert (first, second) == (order[0], next(number for number in order if number < order[0]))
-    assert any("the runner-up is underlined" in note for note in shown.notes)
-    plain = table(results)
-    assert not any(cell.underlined for block in plain.blocks for row in block.rows for cell in row.cells)
-    assert not any("runner-up" in note for note in plain.notes)
-
-
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit"])
 def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
     results: Results, tmp_path: Path, renderer: str
