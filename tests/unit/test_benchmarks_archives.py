@@ -86,3 +86,21 @@ def test_a_study_downloads_each_archive_once_and_an_unknown_one_is_refused(tmp_p
         InputError, match=r"benchmarks\.texts\.files\.1\.download: unknown download 'clack'.*click"
     ):
         written("clack")
+
+
+def test_the_licences_of_the_registry_are_in_their_archives():
+    """Skips what has not been downloaded here."""
+    entries, downloads = (
+        yaml.safe_load((ROOT / "config" / f"{name}.yaml").read_text(encoding="utf-8"))
+        for name in ("benchmarks", "downloads")
+    )
+    files = entries["licences"]["files"]
+    sources = [
+        ROOT / "results" / "downloads" / downloads[slug]["file"]
+        for slug in dict.fromkeys(text["download"] for text in files)
+    ]
+    if not all(source.is_file() for source in sources):
+        pytest.skip("the archives have not been downloaded")
+    table = build("licences", entries["licences"], sources).set_index("document")
+    assert table.loc["MIT licence", "text"].startswith("MIT License")
+    assert table["label"].dropna().to_dict() == {"address of 2026": 0, "table of 2026": 0}
