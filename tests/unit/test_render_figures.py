@@ -12,7 +12,7 @@ import pytest
 
 from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
-from pretrace.render.figures.drawing import line_styles
+from pretrace.render.figures.drawing import legend_columns, line_styles
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -160,3 +160,9 @@ def test_equal_data_give_equal_bytes(study, renderer: str, tmp_path: Path):
 def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str, results: Results):
     with pytest.raises(InputError, match=re.escape(said)):
         made_up.draw(HEATMAP | change, results)
+
+
+def test_a_legend_is_as_wide_as_its_figure_allows():
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
+    assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1

@@ -63,3 +63,18 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     assert "Average: mean over the columns, without an interval." in table.notes
     alone = made_up_results.draw(artifact("de_cop_table3", average="panel"), results)
     assert not any(note.startswith("Average") for note in alone.notes)
+
+
+def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
+    both = replace(results, metrics=results.metrics | {("bigger", made_up.BENCHMARK): results.metrics[PAIR]})
+    drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
+    metrics = read_parquet(results.metrics[PAIR])
+    own = metrics[
+        metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
+    ]
+    by_metric = drawing.frame[drawing.frame["method"] == "de_cop"].groupby("metric")["value"].unique()
+    assert set(by_metric.index) == {"auc", "auc_as_published"}
+    for metric, values in by_metric.items():
+        assert list(values) == own.loc[own["metric"] == metric, "value"].tolist(), metric
+    labels = [axis.get_ylabel() for axis in drawing.figure.axes[:2]]
+    assert labels == ["AUC, with 95 % interval", "AUC as published,\nwith 95 % interval"]
