@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import Any
 
+from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES, Panel
@@ -300,7 +301,10 @@ class Plan:
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
-        return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
+        paths = dict.fromkeys(
+            path for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])
+        )
+        return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 
     @property
     def contents_of_texts(self) -> list[str]:

@@ -1,0 +1,501 @@
+"""Read the text of a document as people have it: EPUB, DOCX, PDF, HTML, Markdown, or text in any encoding.
+
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST`, XML is read
+without entities, and what cannot be read is an `InputError` that names the file.
+"""
+
+import logging
+import posixpath
+import re
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pretrace.benchmarks.rows import opened, unpacked_name
+from pretrace.runtime.errors import InputError
+
+LARGEST = 1 << 28
+"""Bytes that a document, packed or unpacked, may have."""
+
+FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
+PAGES_REPEATED = (
+    3  # pages that have the same first or last line, digits aside, from which on it is a page header
+)
+EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
+WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
+INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
+BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
+FRONT = 0.1  # share of a text's beginning in which its front matter ends
+
+
+@dataclass
+class Reading:
+    """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
+    `left_out`."""
+
+    text: str
+    encoding: str
+    removed: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def is_document(name: str) -> bool:
+    """Tell whether a file of this name is read here."""
+    return Path(unpacked_name(name)).suffix in _READERS
+
+
+def read_document(path: Path) -> Reading:
+    """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
+    kind = Path(unpacked_name(path.name)).suffix
+    try:
+        with opened(path) as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise _too_large(path)
+        reading = _READERS[kind](data, path)
+    except (InputError, MemoryError):
+        raise
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{path}: to read {kind[1:].upper()} needs the module {error.name}; install the extra 'documents': pip "
+            "install pypdf python-docx beautifulsoup4 charset-normalizer"
+        ) from error
+    except Exception as error:  # what a damaged file makes of a reader is not known before
+        raise InputError(
+            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: {error!s:.100}). Is it whole? Open "
+            "it, and save it again or as text (.txt)."
+        ) from error
+    text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
+    reading.text = (unwrapped(text, "\n\n") if kind == ".pdf" else text).strip("\n")
+    reading.removed["hyphens at line ends"] = hyphens
+    return reading
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(f"{path}: the document is larger than {LARGEST >> 20} MB, unpacked; divide it.")
+
+
+def _count(text: str) -> int:
+    return len(text.split())
+
+
+# text
+
+
+def _plain(data: bytes, path: Path) -> Reading:
+    text, encoding = _decoded(data, path)
+    reading = _without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
+    reading.encoding = encoding
+    return reading
+
+
+def _markdown(data: bytes, path: Path) -> Reading:
+    """Read Markdown as it is written, without a header of YAML."""
+    reading = _plain(data, path)
+    if header := re.match(r"---\n.*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
+        reading.text = reading.text[header.end() :]
+        reading.left_out["front matter"] = _count(header[0])
+    return reading
+
+
+_MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def _decoded(data: bytes, path: Path) -> tuple[str, str]:
+    """Return a text and its encoding: by its byte-order mark, UTF-8, or else the likeliest."""
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
+    if (
+        not marked and b"\0" in data[:1000]
+    ):  # UTF-16 without a mark: European letters leave every other byte empty
+        marked = "UTF-16-LE" if data[1:1000:2].count(0) > data[:1000:2].count(0) else "UTF-16-BE"
+    try:
+        return data.decode(marked or "UTF-8"), (marked or "UTF-8").removesuffix("-SIG")
+    except UnicodeDecodeError as error:
+        if not marked:
+            from charset_normalizer import from_bytes
+
+            # letters of Western Europe are the same in several: the commonest comes first
+            for guess in from_bytes(data):
+                names = [guess.encoding, *guess.could_be_from_charset]
+                name = "cp1252" if "cp1252" in names else guess.encoding
+                return data.decode(name), _shown(name)
+        raise InputError(
+            f"{path}: the file is not text in an encoding that can be told ({error.reason} at byte {error.start}); "
+            "save it as UTF-8."
+        ) from error
+
+
+def _shown(encoding: str) -> str:
+    return encoding.replace("cp125", "Windows-125").replace("utf_", "utf-").replace("utf", "UTF")
+
+
+# pages
+
+
+def _without_page_edges(pages: list[str]) -> Reading:
+    """Join pages without the lines at their edges that are page numbers, or that several pages have."""
+    removed: Counter[str] = Counter()
+    lines = [page.split("\n") for page in pages]
+    written = ([_digitless(line) for line in page if line.strip()] for page in lines)
+    edges = Counter(line for page in written for line in {*page[:EDGE], *page[-EDGE:]})
+
+    def is_edge(line: str) -> str:
+        if len(lines) > 1 and _PAGE_NUMBER.fullmatch(line.strip()):
+            return "page numbers"
+        return "page headers" if edges[_digitless(line)] >= PAGES_REPEATED and line.strip() else ""
+
+    for page in lines:
+        for end in (0, -1):
+            for _ in range(EDGE):
+                while page and not page[end].strip() and len(lines) > 1:
+                    page.pop(end)
+                if not page or not (kind := is_edge(page[end])):
+                    break
+                removed[kind] += 1
+                page.pop(end)
+    return Reading("\n".join(line for page in lines for line in page), "", removed)
+
+
+_ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
+_PAGE_NUMBER = re.compile(
+    rf"(?:page\s+|p\.\s*|[-\u2013\u2014\[(|]\s*)?(?:\d{{1,4}}|{_ROMAN})(?:\s*(?:/|of)\s*\d+)?"
+    r"(?:\s*[-\u2013\u2014\])|])?",
+    re.IGNORECASE,
+)
+
+
+def _digitless(line: str) -> str:
+    return re.sub(r"\d+", "#", " ".join(line.split()))
+
+
+def _pdf(data: bytes, path: Path) -> Reading:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    file = PdfReader(BytesIO(data))
+    try:
+        locked = file.is_encrypted and not file.decrypt("")
+    except DependencyError:
+        locked = True
+    if locked:
+        raise InputError(f"{path}: the PDF is encrypted; save a copy without a password.")
+    pages, characters = [], 0
+    for page in file.pages:
+        pages.append(page.extract_text())
+        characters += len(pages[-1])
+        if characters > LARGEST:
+            raise _too_large(path)
+    empty = sum(not page.strip() for page in pages)
+    if sum(map(_count, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
+        raise InputError(
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
+            "first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    reading = _without_page_edges([page for page in pages if page.strip()])
+    reading.text = re.sub(
+        "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
+    )
+    reading.encoding = "PDF"
+    reading.removed["pages without text"] = empty
+    return reading
+
+
+# markup
+
+_BLOCKS = [
+    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "hr", "main", "ol", "p", "pre", "section", "table", "ul",
+]  # fmt: skip
+_LINES = ["br", "li", "tr"]
+_UNSEEN = ["head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"]
+_PARAGRAPH, _LINE = "\x02", "\x01"
+_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.I)
+
+
+def _html(data: bytes, path: Path) -> Reading:
+    soup, encoding = _soup(data, path)
+    return _of_soup(soup, encoding)
+
+
+def _soup(data: bytes, path: Path) -> tuple[Any, str]:
+    """Parse HTML, or XML, by Python's own parser of HTML, which knows no entities but those of characters."""
+    from bs4 import BeautifulSoup
+
+    told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
+    try:
+        name = told[1].decode().lower() if told else "utf-8"
+        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
+        return BeautifulSoup(data.decode(name), "html.parser"), _shown(name)
+    except (UnicodeDecodeError, LookupError):
+        text, encoding = _decoded(data, path)
+        return BeautifulSoup(text, "html.parser"), encoding
+
+
+def _of_soup(soup: Any, encoding: str) -> Reading:
+    removed: Counter[str] = Counter()
+    left_out: Counter[str] = Counter()
+    for tag in soup.find_all(_UNSEEN):
+        tag.extract()
+    for tag in soup.find_all(["nav", "footer", "form"]):
+        left_out["navigation"] += _count(tag.extract().get_text(" "))
+    for tag in soup.find_all(["span", "div", "a", "hr"]):
+        about = " ".join([*tag.get("class", []), tag.get("epub:type") or "", tag.get("role") or ""])
+        if (
+            _PAGE_MARK.search(about) and _count(tag.get_text()) <= 1
+        ):  # a class of a chapter may say where pages break
+            tag.extract()
+            removed["page numbers"] += 1
+    for tag in soup.find_all("pre"):
+        for string in tag.find_all(string=True):
+            string.replace_with(string.replace("\n", _LINE))
+    for tag in soup.find_all([*_BLOCKS, *_LINES]):
+        sign = _LINE if tag.name in _LINES else _PARAGRAPH
+        tag.insert(0, sign)
+        tag.append(sign if tag.name != "br" else "")
+    for tag in soup.find_all(["td", "th"]):
+        tag.append(" ")
+    text = re.sub(r"[^\S\x01\x02]+", " ", soup.get_text())
+    blocks = (re.sub(r" ?\x01+ ?", "\n", block).strip() for block in text.split(_PARAGRAPH))
+    return Reading("\n\n".join(filter(None, blocks)), encoding, removed, left_out)
+
+
+_PARTS = {
+    "contents": r"toc|nav|contents|landmarks|loi|lot",
+    "front matter": r"cover|(?:half-?)?title(?:-?page)?|copyright(?:-?page)?|imprint|dedication|frontmatter",
+    "back matter": r"index|colophon|backmatter|also-?by|about(?:-?the)?-?author",
+}
+"""Parts of an EPUB that are left out, by their types and by the names of their files."""
+
+
+def _epub(data: bytes, path: Path) -> Reading:
+    reading, texts = Reading("", "EPUB"), []
+    with _unpacked(data, path) as book:
+
+        def soup_of(name: str) -> Any:
+            return _soup(book.read(name), path)[0]
+
+        def member(href: str) -> str:
+            return posixpath.normpath(posixpath.join(folder, unquote(href.partition("#")[0])))
+
+        root = soup_of("META-INF/container.xml").find("rootfile")["full-path"]
+        folder, package = posixpath.dirname(root), soup_of(root)
+        items = {item["id"]: item for item in package.find_all("item")}
+        guide = {member(tag["href"]): tag.get("type", "") for tag in package.find_all("reference")}
+        spine = [
+            (member(items[tag["idref"]]["href"]), tag)
+            for tag in package.find_all("itemref")
+            if tag["idref"] in items
+        ]
+        if "META-INF/encryption.xml" in book.namelist():
+            locked = {
+                unquote(tag["uri"]) for tag in soup_of("META-INF/encryption.xml").find_all("cipherreference")
+            }
+            if locked & {name for name, _ in spine}:  # other files are fonts, which are often scrambled
+                raise InputError(f"{path}: the EPUB is encrypted (DRM); take a copy without protection.")
+        for name, tag in spine:
+            soup = soup_of(name)
+            sections = soup.find_all(["body", "section"], limit=2)
+            types = [section.get("epub:type") or "" for section in sections]
+            part = _part_of(name, [*types, guide.get(name, ""), items[tag["idref"]].get("properties", "")])
+            own = _of_soup(soup, "")
+            if part or tag.get("linear") == "no":
+                reading.left_out[part or "front matter"] += _count(own.text)
+                continue
+            texts.append(own.text)
+            reading.removed += own.removed
+            reading.left_out += own.left_out
+    reading.text = "\n\n".join(filter(None, texts))
+    return reading
+
+
+def _unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
+    """Open a zip archive whose members are as large as they say, which Python sees to, and not too large together."""
+    archive = zipfile.ZipFile(BytesIO(data))
+    if sum(member.file_size for member in archive.infolist()) > LARGEST:
+        raise _too_large(path)
+    return archive
+
+
+def _part_of(name: str, types: Iterable[str]) -> str:
+    """Return the part of a book that a file of an EPUB is, "" if it is of the text."""
+    stem = re.sub(r"[\d_]+", "", posixpath.basename(name).partition(".")[0])
+    words = [word.removeprefix("other.") for type in types for word in type.lower().split()]
+    for part, pattern in _PARTS.items():
+        if any(re.fullmatch(pattern, word) for word in [stem.lower(), *words]):
+            return part
+    return ""
+
+
+_FALLBACK = (
+    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats what is before it
+)
+
+
+def _docx(data: bytes, path: Path) -> Reading:
+    if not zipfile.is_zipfile(BytesIO(data)):
+        raise InputError(
+            f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
+        )
+    _unpacked(data, path).close()
+    import docx
+    from docx.oxml.ns import qn
+    from docx.text.paragraph import Paragraph
+
+    document = docx.Document(BytesIO(data))
+    signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+    of_paragraph, text = qn("w:p"), qn("w:t")
+    reading, blocks = Reading("", "DOCX"), []
+    # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
+    for element in document.element.body.iter(of_paragraph):
+        if next(element.iterancestors(_FALLBACK), None) is not None:
+            continue
+        own = [
+            node for node in element.iter(text, *signs) if next(node.iterancestors(of_paragraph)) is element
+        ]
+        block = "".join(signs.get(node.tag, node.text or "") for node in own).strip()
+        style = Paragraph(element, document).style
+        if style is not None and (style.name or "").lower().startswith("toc"):
+            reading.left_out["contents"] += _count(block)
+        else:
+            blocks.append(block)
+    for part in document.part.package.iter_parts():
+        if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
+            notes = re.sub(r"<[^>]*>", "", part.blob.decode("utf-8", "replace"))
+            reading.left_out["notes"] += _count(notes)
+    reading.text = "\n\n".join(filter(None, blocks))
+    return reading
+
+
+_READERS: dict[str, Callable[[bytes, Path], Reading]] = {
+    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _markdown,
+    ".markdown": _markdown, ".txt": _plain,
+}  # fmt: skip
+DOCUMENTS = ", ".join(_READERS)
+
+
+# of all formats
+
+
+def without_front_matter(reading: Reading) -> Reading:
+    """Leave out the notices of Project Gutenberg, the copyright notice at a book's beginning, and its contents."""
+    text, left_out = reading.text, Counter(reading.left_out)
+
+    def leave(part: str, begin: int, end: int) -> None:
+        nonlocal text
+        left_out[part] += _count(text[begin:end])
+        text = f"{text[:begin].rstrip()}\n\n{text[end:].lstrip(chr(10))}".strip("\n")
+
+    if end := _GUTENBERG_END.search(text):
+        leave("back matter", end.start(), len(text))
+    if start := _GUTENBERG_START.search(text):
+        leave("front matter", 0, start.end())
+    notices = list(_NOTICE.finditer(text, 0, int(FRONT * len(text)))) if _count(text) >= BOOK else []
+    if notices:
+        paragraph = text.find("\n\n", notices[-1].end(), int(2 * FRONT * len(text)))
+        leave("front matter", 0, max(paragraph, notices[-1].end()))
+    if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
+        end_of_list := _end_of_contents(text, heading.end())
+    ):
+        leave("contents", heading.start(), end_of_list)
+    return Reading(text, reading.encoding, Counter(reading.removed), left_out)
+
+
+_GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
+_GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
+_GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
+_NOTICE = re.compile(
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b", re.I | re.M
+)
+_CONTENTS = re.compile(
+    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
+    r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
+_ENTRY = re.compile(
+    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
+    r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
+_LONGEST_ENTRY, _FEWEST_ENTRIES = 15, 3
+
+
+def _end_of_contents(text: str, begin: int) -> int:
+    """Return where the list ends that follows the heading of a table of contents, 0 if there is none.
+
+    A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
+    """
+    lines = Counter(line.strip().casefold() for line in text[begin:].split("\n"))
+    entries: list[str] = []
+    end = place = begin
+    for line in text[begin:].split("\n"):
+        place += len(line) + 1
+        entry = line.strip().casefold()
+        if not entry:
+            continue
+        is_entry = _ENTRY.fullmatch(entry) or lines[entry] > 1
+        if not is_entry or _count(entry) > _LONGEST_ENTRY or any(own.startswith(entry) for own in entries):
+            break
+        entries.append(entry)
+        end = place
+    return end if len(entries) >= _FEWEST_ENTRIES else 0
+
+
+def joined_hyphens(text: str) -> tuple[str, int]:
+    """Join words that are divided at the end of a line, and return how many there were.
+
+    A hyphen stays where the text has the word with it elsewhere and not without; soft hyphens go. The line ends after
+    the word.
+    """
+    known = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", text.casefold()))
+
+    def whole(match: re.Match[str]) -> str:
+        first, second, rest = match.groups()
+        divided = f"{first}-{second}".casefold()
+        keep = divided in known and f"{first}{second}".casefold() not in known
+        return f"{first}{'-' if keep else ''}{second}{rest}\n"
+
+    text, soft = re.subn("\xad\n?", "", text)
+    text, hard = re.subn(r"([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_A-Z]+)(\S*)[ \t]*\n?", whole, text)
+    return text, hard + soft
+
+
+def is_wrapped(text: str) -> bool:
+    """Tell whether lines end because they are full, as in print, and not where the author ended them.
+
+    Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
+    """
+    pairs = _line_pairs(text)
+    inner = [pair for pair in pairs if pair[1].lstrip()[:1].islower()]
+    is_full = _full(pairs)
+    return len(inner) >= INNER * len(pairs) > 0 and sum(map(is_full, inner)) >= WRAPPED * len(inner) > 0
+
+
+def _line_pairs(text: str) -> list[tuple[str, str]]:
+    """Return each line of a paragraph with the next one."""
+    return [(a, b) for a, b in pairwise(text.split("\n")) if a.strip() and b.strip()]
+
+
+def _full(pairs: Sequence[tuple[str, str]]) -> Callable[[tuple[str, str]], bool]:
+    """Return what tells of two lines whether the first is full: the first word of the second would not fit in."""
+    widths = sorted(len(first) for first, _ in pairs) or [0]
+    width = 0.9 * widths[int(0.9 * (len(widths) - 1))]
+    return lambda pair: len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
+
+
+def unwrapped(text: str, paragraph: str = "\n") -> str:
+    """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
+    are."""
+    if not is_wrapped(text):
+        return text
+    lines = text.split("\n")
+    is_full = _full(_line_pairs(text))
+    parts = [lines[0]]
+    for first, second in pairwise(lines):
+        inner = first.strip() and second.strip()
+        joined = " " if is_full((first, second)) else paragraph
+        parts += [joined, second.lstrip()] if inner else ["\n", second]
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts))
