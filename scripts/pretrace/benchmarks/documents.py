@@ -29,6 +29,7 @@ PAGES_REPEATED = (
     3  # pages that have the same first or last line, digits aside, from which on it is a page header
 )
 EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
+DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
 WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
 INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
 BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
@@ -121,10 +122,12 @@ def _decoded(data: bytes, path: Path) -> tuple[str, str]:
         if not marked:
             from charset_normalizer import from_bytes
 
-            # letters of Western Europe are the same in several: the commonest comes first
-            for guess in from_bytes(data):
-                names = [guess.encoding, *guess.could_be_from_charset]
-                name = "cp1252" if "cp1252" in names else guess.encoding
+            guesses = from_bytes(data)
+            names = [name for guess in guesses for name in (guess.encoding, *guess.could_be_from_charset)]
+            if (
+                names
+            ):  # Western texts are likely in several encodings, of which this one is by far the commonest
+                name = "cp1252" if "cp1252" in names else names[0]
                 return data.decode(name), _shown(name)
         raise InputError(
             f"{path}: the file is not text in an encoding that can be told ({error.reason} at byte {error.start}); "
@@ -210,14 +213,14 @@ def _pdf(data: bytes, path: Path) -> Reading:
 
 # markup
 
-_BLOCKS = [
+_BLOCKS = {
     "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
     "h3", "h4", "h5", "h6", "header", "hr", "main", "ol", "p", "pre", "section", "table", "ul",
-]  # fmt: skip
-_LINES = ["br", "li", "tr"]
-_UNSEEN = ["head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"]
-_PARAGRAPH, _LINE = "\x02", "\x01"
-_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.I)
+}  # fmt: skip
+_LINES = {"li", "tr"}
+_UNSEEN = {"head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"}
+_NAVIGATION = {"nav", "footer", "form"}
+_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 
 
 def _html(data: bytes, path: Path) -> Reading:
@@ -239,32 +242,54 @@ def _soup(data: bytes, path: Path) -> tuple[Any, str]:
         return BeautifulSoup(text, "html.parser"), encoding
 
 
-def _of_soup(soup: Any, encoding: str) -> Reading:
-    removed: Counter[str] = Counter()
-    left_out: Counter[str] = Counter()
-    for tag in soup.find_all(_UNSEEN):
-        tag.extract()
-    for tag in soup.find_all(["nav", "footer", "form"]):
-        left_out["navigation"] += _count(tag.extract().get_text(" "))
-    for tag in soup.find_all(["span", "div", "a", "hr"]):
+@dataclass(frozen=True)
+class _Place:
+    """What holds for the strings in a tag, by the tags around it: `part` says whether they are of the text."""
+
+    block: Any = None
+    part: str = ""
+    marks_page: bool = False
+    keeps_lines: bool = False
+
+    def inside(self, tag: Any) -> "_Place":
+        part = "unseen" if tag.name in _UNSEEN else "navigation" if tag.name in _NAVIGATION else ""
         about = " ".join([*tag.get("class", []), tag.get("epub:type") or "", tag.get("role") or ""])
-        if (
-            _PAGE_MARK.search(about) and _count(tag.get_text()) <= 1
-        ):  # a class of a chapter may say where pages break
-            tag.extract()
-            removed["page numbers"] += 1
-    for tag in soup.find_all("pre"):
-        for string in tag.find_all(string=True):
-            string.replace_with(string.replace("\n", _LINE))
-    for tag in soup.find_all([*_BLOCKS, *_LINES]):
-        sign = _LINE if tag.name in _LINES else _PARAGRAPH
-        tag.insert(0, sign)
-        tag.append(sign if tag.name != "br" else "")
-    for tag in soup.find_all(["td", "th"]):
-        tag.append(" ")
-    text = re.sub(r"[^\S\x01\x02]+", " ", soup.get_text())
-    blocks = (re.sub(r" ?\x01+ ?", "\n", block).strip() for block in text.split(_PARAGRAPH))
-    return Reading("\n\n".join(filter(None, blocks)), encoding, removed, left_out)
+        return _Place(
+            tag if tag.name in _BLOCKS | _LINES else self.block,
+            self.part or part,
+            self.marks_page or bool(_PAGE_MARK.search(about)),
+            self.keeps_lines or tag.name == "pre",
+        )
+
+
+def _of_soup(soup: Any, encoding: str) -> Reading:
+    from bs4 import Tag
+    from bs4.element import PreformattedString
+
+    reading = Reading("", encoding)
+    pieces: list[str] = []
+    places, block = {id(soup): _Place()}, None
+    for (
+        element
+    ) in soup.descendants:  # from outer tags to inner ones; the tree is not changed, which takes far longer
+        place = places[id(element.parent)]
+        if isinstance(element, Tag):
+            places[id(element)] = place.inside(element)
+            pieces += {"br": "\n", "td": " ", "th": " "}.get(element.name, "")
+        elif place.part == "navigation":
+            reading.left_out["navigation"] += _count(element)
+        elif place.marks_page and _PAGE_NUMBER.fullmatch(element.strip()):
+            reading.removed["page numbers"] += 1
+        elif not (
+            place.part or isinstance(element, PreformattedString)
+        ):  # those are comments and declarations
+            if place.block is not block and element.strip():
+                pieces.append("\n" if place.block is not None and place.block.name in _LINES else "\n\n")
+                block = place.block
+            pieces.append(element if place.keeps_lines else re.sub(r"\s+", " ", element))
+    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", "".join(pieces)))
+    reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    return reading
 
 
 _PARTS = {
@@ -305,10 +330,10 @@ def _epub(data: bytes, path: Path) -> Reading:
             sections = soup.find_all(["body", "section"], limit=2)
             types = [section.get("epub:type") or "" for section in sections]
             part = _part_of(name, [*types, guide.get(name, ""), items[tag["idref"]].get("properties", "")])
-            own = _of_soup(soup, "")
             if part or tag.get("linear") == "no":
-                reading.left_out[part or "front matter"] += _count(own.text)
+                reading.left_out[part or "front matter"] += _count(soup.get_text(" "))
                 continue
+            own = _of_soup(soup, "")
             texts.append(own.text)
             reading.removed += own.removed
             reading.left_out += own.left_out
@@ -368,7 +393,7 @@ def _docx(data: bytes, path: Path) -> Reading:
             blocks.append(block)
     for part in document.part.package.iter_parts():
         if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
-            notes = re.sub(r"<[^>]*>", "", part.blob.decode("utf-8", "replace"))
+            notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
             reading.left_out["notes"] += _count(notes)
     reading.text = "\n\n".join(filter(None, blocks))
     return reading
@@ -420,7 +445,7 @@ _CONTENTS = re.compile(
 _ENTRY = re.compile(
     r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
     r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
-_LONGEST_ENTRY, _FEWEST_ENTRIES = 15, 3
+_LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entry; entries
 
 
 def _end_of_contents(text: str, begin: int) -> int:
@@ -436,30 +461,39 @@ def _end_of_contents(text: str, begin: int) -> int:
         entry = line.strip().casefold()
         if not entry:
             continue
-        is_entry = _ENTRY.fullmatch(entry) or lines[entry] > 1
-        if not is_entry or _count(entry) > _LONGEST_ENTRY or any(own.startswith(entry) for own in entries):
+        if _count(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
+            break
+        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(own.startswith(entry) for own in entries):
             break
         entries.append(entry)
         end = place
     return end if len(entries) >= _FEWEST_ENTRIES else 0
 
 
-def joined_hyphens(text: str) -> tuple[str, int]:
-    """Join words that are divided at the end of a line, and return how many there were.
+_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*)[ \t]*\n?")
 
-    A hyphen stays where the text has the word with it elsewhere and not without; soft hyphens go. The line ends after
-    the word.
+
+def joined_hyphens(text: str) -> tuple[str, int]:
+    """Join words that are divided at the end of a line, and return how many there were; the line ends after the word.
+
+    The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
+    hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
+    are divided then. Soft hyphens go.
     """
-    known = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", text.casefold()))
+    text, soft = re.subn("\xad\n?", "", text)
+    words = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _DIVIDED.sub(" ", text).casefold()))
+    few = len(_DIVIDED.findall(text)) < DIVIDED * text.count("\n")
 
     def whole(match: re.Match[str]) -> str:
         first, second, rest = match.groups()
-        divided = f"{first}-{second}".casefold()
-        keep = divided in known and f"{first}{second}".casefold() not in known
-        return f"{first}{'-' if keep else ''}{second}{rest}\n"
+        compound = (
+            few or second[0].isupper() or text[match.start() - 1 : match.start()] == "-"
+            or f"{first}-{second}".casefold() in words or {first.casefold(), second.casefold()} <= words
+        )  # fmt: skip
+        hyphen = "-" if compound and f"{first}{second}".casefold() not in words else ""
+        return f"{first}{hyphen}{second}{rest}\n"
 
-    text, soft = re.subn("\xad\n?", "", text)
-    text, hard = re.subn(r"([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_A-Z]+)(\S*)[ \t]*\n?", whole, text)
+    text, hard = _DIVIDED.subn(whole, text)
     return text, hard + soft
 
 

@@ -41,6 +41,10 @@ def _length(report: Report, unit: str) -> int:
 
 def side_of(path: Path) -> Side:
     works, left_out = works_in(path)
+    for file in (file for work in works for file in work.files if {"{", "}"} & {*str(file)}):
+        raise InputError(
+            f"{file}: the name has braces, which Snakemake takes for wildcards; rename the file."
+        )
     return Side(path, {work: report_of(work) for work in works}, left_out)
 
 
@@ -127,10 +131,12 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
     for each in sorted({cut.each, 5, 10, 20, 40}):
         counts = [side.long_enough(cut.size, cut.unit, each) for side in (ours, theirs)]
         if all(counts):
-            now, more = (smallest_effect(counts[0], known, each) for known in (counts[1], 2 * counts[1]))
+            now, more = (
+                _effect(smallest_effect(counts[0], known, each)) for known in (counts[1], 2 * counts[1])
+            )
             yield (
-                f"  {_number(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: "
-                f"{_effect(now)}; with {2 * counts[1]} unread works: {_effect(more)}{' (this audit)' * (each == cut.each)}"
+                f"  {_number(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: {now}; with "
+                f"{2 * counts[1]} unread works: {more}{' (this audit)' * (each == cut.each)}"
             )
 
 
@@ -139,7 +145,7 @@ def _told(work: Work, report: Report, cut: Cut) -> str:
     parts = f" in {len(work.files)} files" if len(work.files) > 1 else ""
     told = [f"{report.words:,} words{parts}, {_number(passages, 'passage')}, {report.encoding}"]
     if report.removed:
-        told.append("removed: " + ", ".join(f"{count:,} {what}" for what, count in report.removed.items()))
+        told.append("removed: " + ", ".join(f"{what} ({count:,})" for what, count in report.removed.items()))
     if report.left_out:
         told.append(
             "left out: " + ", ".join(f"{what} ({count:,} words)" for what, count in report.left_out.items())
