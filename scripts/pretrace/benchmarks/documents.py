@@ -31,6 +31,7 @@ PAGES_REPEATED = (
 EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
 DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
 WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
+NARROWEST = 30  # characters of a full line, at least
 INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
 BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
 FRONT = 0.1  # share of a text's beginning in which its front matter ends
@@ -284,7 +285,8 @@ def _of_soup(soup: Any, encoding: str) -> Reading:
             place.part or isinstance(element, PreformattedString)
         ):  # those are comments and declarations
             if place.block is not block and element.strip():
-                pieces.append("\n" if place.block is not None and place.block.name in _LINES else "\n\n")
+                names = {getattr(own, "name", "") for own in (block, place.block)}
+                pieces.append("\n" if names <= _LINES else "\n\n")
                 block = place.block
             pieces.append(element if place.keeps_lines else re.sub(r"\s+", " ", element))
     text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", "".join(pieces)))
@@ -503,9 +505,10 @@ def is_wrapped(text: str) -> bool:
     Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
     """
     pairs = _line_pairs(text)
-    inner = [pair for pair in pairs if pair[1].lstrip()[:1].islower()]
-    is_full = _full(pairs)
-    return len(inner) >= INNER * len(pairs) > 0 and sum(map(is_full, inner)) >= WRAPPED * len(inner) > 0
+    inner = [pair for pair in pairs if pair[1][:1].islower()]
+    width = _width(pairs)
+    full = sum(_is_full(pair, width) for pair in inner)
+    return width >= NARROWEST and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
 
 
 def _line_pairs(text: str) -> list[tuple[str, str]]:
@@ -513,11 +516,15 @@ def _line_pairs(text: str) -> list[tuple[str, str]]:
     return [(a, b) for a, b in pairwise(text.split("\n")) if a.strip() and b.strip()]
 
 
-def _full(pairs: Sequence[tuple[str, str]]) -> Callable[[tuple[str, str]], bool]:
-    """Return what tells of two lines whether the first is full: the first word of the second would not fit in."""
+def _width(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return how many characters a full line has, about."""
     widths = sorted(len(first) for first, _ in pairs) or [0]
-    width = 0.9 * widths[int(0.9 * (len(widths) - 1))]
-    return lambda pair: len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
+    return 0.9 * widths[int(0.9 * (len(widths) - 1))]
+
+
+def _is_full(pair: tuple[str, str], width: float) -> bool:
+    """Tell whether the first word of the second line would not fit into the first."""
+    return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
 
 
 def unwrapped(text: str, paragraph: str = "\n") -> str:
@@ -526,10 +533,10 @@ def unwrapped(text: str, paragraph: str = "\n") -> str:
     if not is_wrapped(text):
         return text
     lines = text.split("\n")
-    is_full = _full(_line_pairs(text))
+    width = _width(_line_pairs(text))
     parts = [lines[0]]
     for first, second in pairwise(lines):
         inner = first.strip() and second.strip()
-        joined = " " if is_full((first, second)) else paragraph
+        joined = " " if _is_full((first, second), width) else paragraph
         parts += [joined, second.lstrip()] if inner else ["\n", second]
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
