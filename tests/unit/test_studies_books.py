@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
+from made_up_books import docx, folders_of_books, prose
 from made_up_studies import CONFIG, ROOT
 
 from pretrace.benchmarks.loaders.local import texts_of
@@ -29,16 +29,7 @@ def folder(tmp_path, monkeypatch) -> Path:
     monkeypatch.delenv(CHECKED, raising=False)
     content_of.cache_clear()
     report_of.cache_clear()
-    Path("books/parts").mkdir(parents=True)
-    Path("drafts").mkdir()
-    epub(Path("books/novel.epub"), [prose(900, "n1"), prose(900, "n2")], front="The novel")
-    for part in (1, 2, 10):
-        epub(Path(f"books/parts/{part}.epub"), [prose(500, f"part{part}")])
-    docx(Path("books/memoir.docx"), prose(1500, "memoir"), ["One\t1"])
-    pdf(Path("books/essays.pdf"), pages_of(prose(2500, "essays"), "ESSAYS"))
-    Path("books/cover.jpg").write_bytes(b"x")
-    for number in range(12):
-        Path(f"drafts/draft {number:02d}.txt").write_text(wrapped(prose(1400 + 50 * number, f"d{number}")))
+    folders_of_books(tmp_path)
     return tmp_path
 
 

@@ -122,3 +122,18 @@ def pdf(path: Path, pages: Sequence[Sequence[str]]) -> Path:
 
 def wrapped(text: str, width: int = 70) -> str:
     return "\n\n".join(textwrap.fill(paragraph, width) for paragraph in text.split("\n\n"))
+
+
+def folders_of_books(folder: Path) -> None:
+    """Make books/, four works in question of all formats and a picture, and drafts/, twelve known ones."""
+    (folder / "books" / "parts").mkdir(parents=True)
+    (folder / "drafts").mkdir()
+    epub(folder / "books" / "novel.epub", [prose(900, "n1"), prose(900, "n2")], front="The novel")
+    for part in (1, 2, 10):
+        epub(folder / "books" / "parts" / f"{part}.epub", [prose(500, f"part{part}")])
+    docx(folder / "books" / "memoir.docx", prose(1500, "memoir"), ["One\t1"])
+    pdf(folder / "books" / "essays.pdf", pages_of(prose(2500, "essays"), "ESSAYS"))
+    (folder / "books" / "cover.jpg").write_bytes(b"x")
+    for number in range(12):
+        text = wrapped(prose(1400 + 50 * number, f"d{number}"))
+        (folder / "drafts" / f"draft {number:02d}.txt").write_text(text, encoding="utf-8")
