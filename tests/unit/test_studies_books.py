@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up_books import docx, folders_of_books, prose
 from made_up_studies import CONFIG, ROOT
 
+from made_up_books import docx, folders_of_books, prose
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.works import report_of
 from pretrace.runtime.errors import InputError

@@ -127,7 +127,7 @@ def _decoded(data: bytes, path: Path) -> tuple[str, str]:
             names = [name for guess in guesses for name in (guess.encoding, *guess.could_be_from_charset)]
             if (
                 names
-            ):  # Western texts are likely in several encodings, of which this one is by far the commonest
+            ):  # Western texts look right in several encodings: this one is by far the commonest
                 name = "cp1252" if "cp1252" in names else names[0]
                 return data.decode(name), _shown(name)
         raise InputError(
