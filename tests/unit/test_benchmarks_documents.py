@@ -1,21 +1,17 @@
 """Books are read as people have them, without what print adds to a text; what cannot be read is named."""
 
 import random
+import sys
 import textwrap
 import zipfile
 from pathlib import Path
 
 import pytest
-from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 
+from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
-from pretrace.benchmarks.documents import (
-    Reading,
-    joined_hyphens,
-    read_document,
-    unwrapped,
-    without_front_matter,
-)
+from pretrace.benchmarks.documents import read_document
+from pretrace.benchmarks.layout import Reading, joined_hyphens, unwrapped, without_front_matter
 from pretrace.benchmarks.works import report_of, text_of, works_in
 from pretrace.runtime.errors import InputError
 
@@ -270,3 +266,14 @@ def test_two_works_of_one_name_are_refused(tmp_path):
         written(tmp_path / name, "Text.")
     with pytest.raises(InputError, match=r"a\.txt: a work 'a' was given before, at .*a\.md; remove one"):
         works_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("a.pdf", "pypdf"), ("a.html", "bs4"), ("a.txt", "charset_normalizer")]
+)
+def test_without_the_extra_the_module_is_named(tmp_path, monkeypatch, name, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    path = tmp_path / name
+    path.write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=rf"needs the module {module}; install the extra 'documents'"):
+        read_document(path)

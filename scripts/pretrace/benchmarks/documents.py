@@ -9,15 +9,21 @@ import posixpath
 import re
 import unicodedata
 import zipfile
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from io import BytesIO
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from pretrace.benchmarks.layout import (
+    PAGE_NUMBER,
+    Reading,
+    count_words,
+    joined_hyphens,
+    unwrapped,
+    without_page_edges,
+)
 from pretrace.benchmarks.rows import opened, unpacked_name
 from pretrace.runtime.errors import InputError
 
@@ -25,27 +31,6 @@ LARGEST = 1 << 28
 """Bytes that a document, packed or unpacked, may have."""
 
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
-PAGES_REPEATED = (
-    3  # pages that have the same first or last line, digits aside, from which on it is a page header
-)
-EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
-DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
-WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
-NARROWEST = 30  # characters of a full line, at least
-INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
-BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
-FRONT = 0.1  # share of a text's beginning in which its front matter ends
-
-
-@dataclass
-class Reading:
-    """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
-    `left_out`."""
-
-    text: str
-    encoding: str
-    removed: Counter[str] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
 
 
 def is_document(name: str) -> bool:
@@ -84,16 +69,12 @@ def _too_large(path: Path) -> InputError:
     return InputError(f"{path}: the document is larger than {LARGEST >> 20} MB, unpacked; divide it.")
 
 
-def _count(text: str) -> int:
-    return len(text.split())
-
-
 # text
 
 
 def _plain(data: bytes, path: Path) -> Reading:
     text, encoding = _decoded(data, path)
-    reading = _without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
+    reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
     reading.encoding = encoding
     return reading
 
@@ -101,9 +82,9 @@ def _plain(data: bytes, path: Path) -> Reading:
 def _markdown(data: bytes, path: Path) -> Reading:
     """Read Markdown as it is written, without a header of YAML."""
     reading = _plain(data, path)
-    if header := re.match(r"---\n.*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
+    if header := re.match(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
         reading.text = reading.text[header.end() :]
-        reading.left_out["front matter"] = _count(header[0])
+        reading.left_out["front matter"] = count_words(header[0])
     return reading
 
 
@@ -113,9 +94,7 @@ _MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF
 def _decoded(data: bytes, path: Path) -> tuple[str, str]:
     """Return a text and its encoding: by its byte-order mark, UTF-8, or else the likeliest."""
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
-    if (
-        not marked and b"\0" in data[:1000]
-    ):  # UTF-16 without a mark: European letters leave every other byte empty
+    if not marked and b"\0" in data[:1000]:  # UTF-16, whose every other byte is mostly empty
         marked = "UTF-16-LE" if data[1:1000:2].count(0) > data[:1000:2].count(0) else "UTF-16-BE"
     try:
         return data.decode(marked or "UTF-8"), (marked or "UTF-8").removesuffix("-SIG")
@@ -125,9 +104,8 @@ def _decoded(data: bytes, path: Path) -> tuple[str, str]:
 
             guesses = from_bytes(data)
             names = [name for guess in guesses for name in (guess.encoding, *guess.could_be_from_charset)]
-            if (
-                names
-            ):  # Western texts look right in several encodings: this one is by far the commonest
+            if names:
+                # Western texts look right in several encodings: this one is by far the commonest
                 name = "cp1252" if "cp1252" in names else names[0]
                 return data.decode(name), _shown(name)
         raise InputError(
@@ -138,45 +116,6 @@ def _decoded(data: bytes, path: Path) -> tuple[str, str]:
 
 def _shown(encoding: str) -> str:
     return encoding.replace("cp125", "Windows-125").replace("utf_", "utf-").replace("utf", "UTF")
-
-
-# pages
-
-
-def _without_page_edges(pages: list[str]) -> Reading:
-    """Join pages without the lines at their edges that are page numbers, or that several pages have."""
-    removed: Counter[str] = Counter()
-    lines = [page.split("\n") for page in pages]
-    written = ([_digitless(line) for line in page if line.strip()] for page in lines)
-    edges = Counter(line for page in written for line in {*page[:EDGE], *page[-EDGE:]})
-
-    def is_edge(line: str) -> str:
-        if len(lines) > 1 and _PAGE_NUMBER.fullmatch(line.strip()):
-            return "page numbers"
-        return "page headers" if edges[_digitless(line)] >= PAGES_REPEATED and line.strip() else ""
-
-    for page in lines:
-        for end in (0, -1):
-            for _ in range(EDGE):
-                while page and not page[end].strip() and len(lines) > 1:
-                    page.pop(end)
-                if not page or not (kind := is_edge(page[end])):
-                    break
-                removed[kind] += 1
-                page.pop(end)
-    return Reading("\n".join(line for page in lines for line in page), "", removed)
-
-
-_ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
-_PAGE_NUMBER = re.compile(
-    rf"(?:page\s+|p\.\s*|[-\u2013\u2014\[(|]\s*)?(?:\d{{1,4}}|{_ROMAN})(?:\s*(?:/|of)\s*\d+)?"
-    r"(?:\s*[-\u2013\u2014\])|])?",
-    re.IGNORECASE,
-)
-
-
-def _digitless(line: str) -> str:
-    return re.sub(r"\d+", "#", " ".join(line.split()))
 
 
 def _pdf(data: bytes, path: Path) -> Reading:
@@ -198,12 +137,12 @@ def _pdf(data: bytes, path: Path) -> Reading:
         if characters > LARGEST:
             raise _too_large(path)
     empty = sum(not page.strip() for page in pages)
-    if sum(map(_count, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
+    if sum(map(count_words, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
         raise InputError(
             f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
             "first, as by: ocrmypdf IN.pdf OUT.pdf"
         )
-    reading = _without_page_edges([page for page in pages if page.strip()])
+    reading = without_page_edges([page for page in pages if page.strip()])
     reading.text = re.sub(
         "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
     )
@@ -270,20 +209,17 @@ def _of_soup(soup: Any, encoding: str) -> Reading:
     reading = Reading("", encoding)
     pieces: list[str] = []
     places, block = {id(soup): _Place()}, None
-    for (
-        element
-    ) in soup.descendants:  # from outer tags to inner ones; the tree is not changed, which takes far longer
+    # from outer tags to inner ones; the tree is not changed, which would take far longer
+    for element in soup.descendants:
         place = places[id(element.parent)]
         if isinstance(element, Tag):
             places[id(element)] = place.inside(element)
             pieces += {"br": "\n", "td": " ", "th": " "}.get(element.name, "")
         elif place.part == "navigation":
-            reading.left_out["navigation"] += _count(element)
-        elif place.marks_page and _PAGE_NUMBER.fullmatch(element.strip()):
+            reading.left_out["navigation"] += count_words(element)
+        elif place.marks_page and PAGE_NUMBER.fullmatch(element.strip()):
             reading.removed["page numbers"] += 1
-        elif not (
-            place.part or isinstance(element, PreformattedString)
-        ):  # those are comments and declarations
+        elif not (place.part or isinstance(element, PreformattedString)):  # no comments, no declarations
             if place.block is not block and element.strip():
                 names = {getattr(own, "name", "") for own in (block, place.block)}
                 pieces.append("\n" if names <= _LINES else "\n\n")
@@ -333,7 +269,7 @@ def _epub(data: bytes, path: Path) -> Reading:
             types = [section.get("epub:type") or "" for section in sections]
             part = _part_of(name, [*types, guide.get(name, ""), items[tag["idref"]].get("properties", "")])
             if part or tag.get("linear") == "no":
-                reading.left_out[part or "front matter"] += _count(soup.get_text(" "))
+                reading.left_out[part or "front matter"] += count_words(soup.get_text(" "))
                 continue
             own = _of_soup(soup, "")
             texts.append(own.text)
@@ -361,9 +297,8 @@ def _part_of(name: str, types: Iterable[str]) -> str:
     return ""
 
 
-_FALLBACK = (
-    "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"  # repeats what is before it
-)
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+"""The tag of what repeats the text before it, for programs that cannot show that."""
 
 
 def _docx(data: bytes, path: Path) -> Reading:
@@ -390,13 +325,13 @@ def _docx(data: bytes, path: Path) -> Reading:
         block = "".join(signs.get(node.tag, node.text or "") for node in own).strip()
         style = Paragraph(element, document).style
         if style is not None and (style.name or "").lower().startswith("toc"):
-            reading.left_out["contents"] += _count(block)
+            reading.left_out["contents"] += count_words(block)
         else:
             blocks.append(block)
     for part in document.part.package.iter_parts():
         if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
             notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
-            reading.left_out["notes"] += _count(notes)
+            reading.left_out["notes"] += count_words(notes)
     reading.text = "\n\n".join(filter(None, blocks))
     return reading
 
@@ -406,137 +341,3 @@ _READERS: dict[str, Callable[[bytes, Path], Reading]] = {
     ".markdown": _markdown, ".txt": _plain,
 }  # fmt: skip
 DOCUMENTS = ", ".join(_READERS)
-
-
-# of all formats
-
-
-def without_front_matter(reading: Reading) -> Reading:
-    """Leave out the notices of Project Gutenberg, the copyright notice at a book's beginning, and its contents."""
-    text, left_out = reading.text, Counter(reading.left_out)
-
-    def leave(part: str, begin: int, end: int) -> None:
-        nonlocal text
-        left_out[part] += _count(text[begin:end])
-        text = f"{text[:begin].rstrip()}\n\n{text[end:].lstrip(chr(10))}".strip("\n")
-
-    if end := _GUTENBERG_END.search(text):
-        leave("back matter", end.start(), len(text))
-    if start := _GUTENBERG_START.search(text):
-        leave("front matter", 0, start.end())
-    notices = list(_NOTICE.finditer(text, 0, int(FRONT * len(text)))) if _count(text) >= BOOK else []
-    if notices:
-        paragraph = text.find("\n\n", notices[-1].end(), int(2 * FRONT * len(text)))
-        leave("front matter", 0, max(paragraph, notices[-1].end()))
-    if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
-        end_of_list := _end_of_contents(text, heading.end())
-    ):
-        leave("contents", heading.start(), end_of_list)
-    return Reading(text, reading.encoding, Counter(reading.removed), left_out)
-
-
-_GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
-_GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
-_GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
-_NOTICE = re.compile(
-    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b", re.I | re.M
-)
-_CONTENTS = re.compile(
-    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
-    r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
-_ENTRY = re.compile(
-    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
-    r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
-_LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entry; entries
-
-
-def _end_of_contents(text: str, begin: int) -> int:
-    """Return where the list ends that follows the heading of a table of contents, 0 if there is none.
-
-    A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
-    """
-    lines = Counter(line.strip().casefold() for line in text[begin:].split("\n"))
-    entries: list[str] = []
-    end = place = begin
-    for line in text[begin:].split("\n"):
-        place += len(line) + 1
-        entry = line.strip().casefold()
-        if not entry:
-            continue
-        if _count(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
-            break
-        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(own.startswith(entry) for own in entries):
-            break
-        entries.append(entry)
-        end = place
-    return end if len(entries) >= _FEWEST_ENTRIES else 0
-
-
-_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*)[ \t]*\n?")
-
-
-def joined_hyphens(text: str) -> tuple[str, int]:
-    """Join words that are divided at the end of a line, and return how many there were; the line ends after the word.
-
-    The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
-    hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
-    are divided then. Soft hyphens go.
-    """
-    text, soft = re.subn("\xad\n?", "", text)
-    words = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _DIVIDED.sub(" ", text).casefold()))
-    few = len(_DIVIDED.findall(text)) < DIVIDED * text.count("\n")
-
-    def whole(match: re.Match[str]) -> str:
-        first, second, rest = match.groups()
-        compound = (
-            few or second[0].isupper() or text[match.start() - 1 : match.start()] == "-"
-            or f"{first}-{second}".casefold() in words or {first.casefold(), second.casefold()} <= words
-        )  # fmt: skip
-        hyphen = "-" if compound and f"{first}{second}".casefold() not in words else ""
-        return f"{first}{hyphen}{second}{rest}\n"
-
-    text, hard = _DIVIDED.subn(whole, text)
-    return text, hard + soft
-
-
-def is_wrapped(text: str) -> bool:
-    """Tell whether lines end because they are full, as in print, and not where the author ended them.
-
-    Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
-    """
-    pairs = _line_pairs(text)
-    inner = [pair for pair in pairs if pair[1][:1].islower()]
-    width = _width(pairs)
-    full = sum(_is_full(pair, width) for pair in inner)
-    return width >= NARROWEST and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
-
-
-def _line_pairs(text: str) -> list[tuple[str, str]]:
-    """Return each line of a paragraph with the next one."""
-    return [(a, b) for a, b in pairwise(text.split("\n")) if a.strip() and b.strip()]
-
-
-def _width(pairs: Sequence[tuple[str, str]]) -> float:
-    """Return how many characters a full line has, about."""
-    widths = sorted(len(first) for first, _ in pairs) or [0]
-    return 0.9 * widths[int(0.9 * (len(widths) - 1))]
-
-
-def _is_full(pair: tuple[str, str], width: float) -> bool:
-    """Tell whether the first word of the second line would not fit into the first."""
-    return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
-
-
-def unwrapped(text: str, paragraph: str = "\n") -> str:
-    """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
-    are."""
-    if not is_wrapped(text):
-        return text
-    lines = text.split("\n")
-    width = _width(_line_pairs(text))
-    parts = [lines[0]]
-    for first, second in pairwise(lines):
-        inner = first.strip() and second.strip()
-        joined = " " if _is_full((first, second), width) else paragraph
-        parts += [joined, second.lstrip()] if inner else ["\n", second]
-    return re.sub(r"\n{3,}", "\n\n", "".join(parts))

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.documents import unwrapped
 from pretrace.benchmarks.languages import language_of, spans, unit_of
+from pretrace.benchmarks.layout import unwrapped
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works, read_work, text_of, works_in
 from pretrace.runtime.errors import InputError

@@ -10,15 +10,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pretrace.benchmarks.documents import (
-    DOCUMENTS,
-    Reading,
-    is_document,
-    is_wrapped,
-    read_document,
-    without_front_matter,
-)
+from pretrace.benchmarks.documents import DOCUMENTS, is_document, read_document
 from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.layout import Reading, is_wrapped, without_front_matter
 from pretrace.benchmarks.rows import stem_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of, digest, kind_of, read_json, sha256_file, write_json, write_text
@@ -153,7 +147,7 @@ def _readers() -> list[str]:
             versions.append("")
     return [
         *versions,
-        *(sha256_file(Path(__file__).with_name(file)) for file in ("documents.py", "works.py")),
+        *(sha256_file(Path(__file__).with_name(file)) for file in ("documents.py", "layout.py", "works.py")),
     ]
 
 
