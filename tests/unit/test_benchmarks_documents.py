@@ -163,6 +163,11 @@ BODY = prose(6000, "body")
     [
         ("The Title\n\nCopyright 2001 by A. Writer. All rights reserved.\n\n", "", {"front matter": 10}),
         ("Contents\n\nOne ..... 3\nTwo ..... 9\nThree ..... 12\n\n", "", {"contents": 10}),
+        (
+            "Contents\n\n" + "\n".join(f"A title {'. ' * 20}{n}" for n in (3, 9, 12)) + "\n\n",
+            "",
+            {"contents": 70},
+        ),
         ("CONTENTS\n\nChapter I\nChapter II\nChapter III\n\nChapter I\n\n", "", {"contents": 7}),
         ("Contents of this letter are secret.\n\n", "", {}),
         (

@@ -82,8 +82,9 @@ def without_front_matter(reading: Reading) -> Reading:
         leave("front matter", 0, start.end())
     notices = list(_NOTICE.finditer(text, 0, int(FRONT * len(text)))) if count_words(text) >= BOOK else []
     if notices:
-        paragraph = text.find("\n\n", notices[-1].end(), int(2 * FRONT * len(text)))
-        leave("front matter", 0, max(paragraph, notices[-1].end()))
+        last = notices[-1].end()
+        ends = [text.find(end, last, int(2 * FRONT * len(text))) for end in ("\n\n", "\n")]
+        leave("front matter", 0, next((end for end in ends if end >= 0), last))
     if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
         end_of_list := _end_of_contents(text, heading.end())
     ):
@@ -116,7 +117,9 @@ def _end_of_contents(text: str, begin: int) -> int:
     end = place = begin
     for line in text[begin:].split("\n"):
         place += len(line) + 1
-        entry = line.strip().casefold()
+        entry = re.sub(
+            r"(?:[.…] ?){2,}", " … ", line.strip().casefold()
+        )  # the dots before the number of a page
         if not entry:
             continue
         if count_words(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
