@@ -402,7 +402,9 @@ class ShownArtifact:
         return {panel.pair for panel in self.entry.panels if panel.size}
 
     def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some take long or need shots."""
+        """Return whether a kind of a pair's results is shown; some take long or need shots or an extraction."""
+        if kind in ("windows", "extraction"):
+            return pair.extraction is not None
         if kind == "corpus_size":
             return pair.slugs in self._with_size
         if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
