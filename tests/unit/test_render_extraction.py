@@ -71,7 +71,7 @@ def every_token(tokens: list[str], likeliest: int, label: int | None = 1, size: 
 
 def test_a_map_on_which_no_window_is_likely_has_no_excerpt(tmp_path):
     windows = every_token([f"word{number}" for number in range(80)], likeliest=50).assign(log_p_top=np.nan)
-    results = golden.results_of(tmp_path, {"windows": windows, "benchmarks": texts_of(windows)})
+    results = golden.mapped(tmp_path, windows)
     files = made_up.render(made_up.artifact("extraction_map", panels=[golden.OWN]), results, tmp_path)
     assert list(excerpts_of(files["csv"])) == []
 

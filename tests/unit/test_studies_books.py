@@ -85,6 +85,12 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
     assert f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; with 24 unread" in told
 
 
+def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
+    reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).artifact("audit").reads}
+    extraction = reads["extraction", "smollm2-135m", TEXTS]
+    assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS}.parquet"), extraction
+
+
 def test_the_check_of_an_audit_has_no_remark_on_books_of_one_kind(folder):
     told = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
     assert told[-1].startswith("in question (label null): essays, memoir, novel, parts; given as unread")

@@ -15,7 +15,7 @@ from pretrace.runtime.files import content_of, read_json
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
-from pretrace.studies.registries import files_of
+from pretrace.studies.registries import cut_of, files_of
 from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -387,6 +387,8 @@ class ShownArtifact:
             for kind in OF_A_PAIR:
                 if self._shows(kind, pair):
                     yield kind, *pair.slugs, pair.own(kind)
+                elif kind == "extraction" and (whole := self._whole_works(pair)):
+                    yield kind, *pair.slugs, whole.own(kind)
         for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
             yield "benchmarks", "", slug, self.plan.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in self.pairs}):
@@ -410,6 +412,18 @@ class ShownArtifact:
         if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
             return pair.deltas is not None  # the paper prints letters of calibrated answers alone
         return kind != "codec" or pair.draws_shots
+
+    def _whole_works(self, pair: Pair) -> Pair | None:
+        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
+        entries = self.plan.study.benchmarks.entries
+        own = entries[pair.benchmark_slug]
+        pairs = (
+            other
+            for other in self.plan.pairs
+            if other.model_slug == pair.model_slug and other.extraction
+            and files_of(entries[other.benchmark_slug]) == files_of(own)
+        )  # fmt: skip
+        return next(pairs, None) if cut_of(own) else None
 
     @property
     def entries(self) -> dict[str, Any]:
