@@ -178,7 +178,7 @@ def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
     (tmp_path / "texts.doc").write_text("[]")
     for path, said in (
         (tmp_path / "none.jsonl", r"none\.jsonl does not exist; give a file: \.jsonl, \.ndjson, "),
-        (tmp_path, "is a folder; give a file"),
+        (tmp_path, "the folder has no document; give files or folders of"),
         (tmp_path / ("a" * 300), r"File name too long; give a file: \.jsonl"),
         (tmp_path / "texts.doc", r"texts\.doc: the file name must end in \.jsonl"),
     ):
@@ -210,7 +210,7 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
 def test_a_text_file_is_one_text_without_a_label(tmp_path):
     (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
     [text] = texts(tmp_path / "my book.txt")
-    assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.\n", None)
+    assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.", None)
     check_texts(tmp_path / "my book.txt", metrics=False)
 
 

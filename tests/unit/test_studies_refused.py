@@ -180,7 +180,7 @@ REFUSED = [
     # benchmarks and corpora
     (study(benchmarks={"b": {"source": "dataset"}}), "b: missing key 'hub' or 'path', which source dataset needs"),
     (local("gone"), "benchmarks.b.path ... does not exist"),
-    (local("tiny"), "benchmarks.b.path: ... tiny is a folder; give a file"),
+    (local(""), "b.path: '' is not valid"),
     (local("{x}.jsonl"), "has braces, which Snakemake takes"),
     (local("x\0"), "b.path: ... does not exist"),
     (local("texts.jsonl", source="dataset"), "path: ... texts.jsonl is a file; give a folder"),
