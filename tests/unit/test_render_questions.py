@@ -1,6 +1,5 @@
 """DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
 
-from pathlib import Path
 from typing import Any
 
 import made_up_answers as made_up
@@ -22,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def artifact(slug: str, *panels: dict[str, Any], **options: Any) -> dict[str, Any]:
     entry = REGISTERED[slug]
-    own = {"slug": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
+    own = {"artifact": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
     return entry | own
 
 
@@ -32,15 +31,6 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
     shown = files["md" if "md" in files else "txt"].read_text(encoding="utf-8")
     assert made_up.CAUTION in shown
     assert ("Longest option (no model)" in shown) == ("md" in files)
-
-
-def test_lines_over_documents_carry_their_caution(results):
-    other = ("larger", made_up.BENCHMARK)
-    sizes = results
-    for kind in ("metrics", "tests"):
-        sizes = made_up_results.beside(sizes, kind, {other: results.path(kind, PAIR)})
-    given = artifact("de_cop_figure4", ANSWERED | {"model": "larger"})
-    assert made_up.CAUTION in made_up_results.draw(given, sizes).reading
 
 
 @pytest.mark.parametrize("slug", ["de_cop_figure8", "de_cop_figure9"])
@@ -71,7 +61,7 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     assert not any(note.startswith("Average") for note in alone.notes)
 
 
-def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results: Results, tmp_path: Path):
+def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
     bigger = {("bigger", made_up.BENCHMARK): results.path("metrics", PAIR)}
     both = made_up_results.beside(results, "metrics", bigger)
     drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)

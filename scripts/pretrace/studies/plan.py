@@ -7,13 +7,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
-from pretrace.studies.registries import files_of
+from pretrace.studies.registries import cut_of, files_of
 from pretrace.studies.shared import FIRST, SOON, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -252,6 +253,8 @@ class Plan:
                 "codec": not pair.draws_shots,
             }
             yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
+            if pair.extraction is None and (whole := self._whole_works(pair)):
+                yield "extraction", *pair.slugs, whole.own("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in pairs}):
@@ -259,6 +262,18 @@ class Plan:
         folder = self.study.folder / "published"
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
+
+    def _whole_works(self, pair: Pair) -> Pair | None:
+        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
+        entries = self.study.benchmarks.entries
+        own = entries[pair.benchmark_slug]
+        pairs = (
+            other
+            for other in self.pairs
+            if other.model_slug == pair.model_slug and other.extraction
+            and files_of(entries[other.benchmark_slug]) == files_of(own)
+        )  # fmt: skip
+        return next(pairs, None) if cut_of(own) else None
 
     # what the results rest on
 
@@ -328,7 +343,10 @@ class Plan:
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
-        return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
+        paths = dict.fromkeys(
+            path for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])
+        )
+        return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 
     @property
     def sealed_checkpoints(self) -> list[str]:
