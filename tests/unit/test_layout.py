@@ -185,6 +185,3 @@ def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
     decide = {path for path in passed if path.startswith(rooms) and Path(path).stem not in checks}
     assert len(decide) > 12
     assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()
-
-
-=======

@@ -21,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def artifact(slug: str, *panels: dict[str, Any], **options: Any) -> dict[str, Any]:
     entry = REGISTERED[slug]
-    own = {"artifact": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
+    own = {"slug": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
     return entry | own
 
 
