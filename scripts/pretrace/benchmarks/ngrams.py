@@ -12,6 +12,9 @@ from pretrace.runtime.logs import log
 
 NGram = tuple[str, ...]
 
+RUN = {"words": 8, "characters": 16}
+"""Length of the runs by which an audit compares two texts, by the unit of their language."""
+
 
 def ngrams(text: str, n: int) -> list[NGram]:
     """Return all runs of n words of a text (split at white space, case unchanged), with repetitions."""
