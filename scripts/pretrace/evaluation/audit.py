@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import known_to_name
 from pretrace.evaluation.audit_controls import Documents, checks, standing_out
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
@@ -286,11 +287,6 @@ def _design(frame: pd.DataFrame, texts: Texts, units: Units) -> Iterator[Record]
         "documents_to_name": known_to_name(ours["document"].nunique()),
     }
     yield from (_design_row(id, score) for id, score in numbers.items())
-
-
-def known_to_name(documents: int) -> int:
-    """Return how many known documents let one of so many be named alone: its q can then be `LEVEL`."""
-    return round(documents / LEVEL) - 1
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:

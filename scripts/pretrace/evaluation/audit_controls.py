@@ -2,16 +2,18 @@
 
 import re
 import unicodedata
-from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.chapters import names_of_parts
+from pretrace.benchmarks.audit_design import names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
-from pretrace.benchmarks.ngrams import RUN, ngrams
+from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import SUMMING, normal_scores
 from pretrace.evaluation.resampling import relabellings
@@ -28,8 +30,11 @@ PARTS, COPIES = "parts", "copies"
 RELABELLINGS = 1_999
 """Of a check, at most."""
 
-COPIED = 0.5
-"""Share of a document's runs of words in another document of its side from which on it is a copy."""
+FEWEST_USUAL = 8
+"""Fewer documents do not show what is usual."""
+
+MOST = 1_000
+"""Documents that are compared by `checks`, at most: a matrix of all pairs is made."""
 
 FAR = 6.0
 """A document stands out if it is this much less like the others than usual, in robust standard deviations."""
@@ -110,26 +115,24 @@ class Documents:
         both = both - _stratum_means(both, self.stratum)
         return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
 
-    def likeness(self, analyzer: Callable[[str], Sequence[str]]) -> Floats:
-        """Return the products of documents' mean weights of words or letters (tf-idf): shape (documents, documents)."""
+    def weights(self) -> Iterator[Any]:
+        """Yield each document's mean weights (tf-idf) of words, then of letters: sparse (documents, words)."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
-        weights = TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(self.table["text"])
         share = 1 / np.bincount(self.of_text)[self.of_text]
-        means = csr_matrix((share, (self.of_text, np.arange(len(self.of_text))))) @ weights
-        return np.asarray((means @ means.T).todense())
-
-    def by_words(self) -> Floats:
-        return self.likeness(
-            lambda text: [word.strip(PUNCTUATION) for word in words_of(text.lower(), self.language)]
-        )
-
-    def by_letters(self) -> Floats:
-        return self.likeness(_letters)
+        mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
+        for analyzer in (partial(_words, self.language), _letters):
+            yield mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(
+                self.table["text"]
+            )
 
 
 PUNCTUATION = ".,;:!?()[]{}\"'`*_-\u2013\u2014\u2018\u2019\u201c\u201d"
+
+
+def _words(language: str, text: str) -> list[str]:
+    return [word.strip(PUNCTUATION) for word in words_of(text.lower(), language)]
 
 
 def _letters(text: str) -> list[str]:
@@ -146,19 +149,19 @@ def checks(documents: Documents) -> list[Record]:
     """
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
-    copies = near_copies(documents)
+    copies = _copies(documents, suspect=True) or _copies(documents, suspect=False)
     found = {PARTS: parts[:2], COPIES: copies}
     rows: list[Record] = [
         {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
     ]
-    return rows + _exchanged(documents)
+    order = np.argsort([seed_of("checked", name) for name in documents.names], kind="stable")
+    return rows + _exchanged(documents.where(np.isin(np.arange(len(order)), order[:MOST])))
 
 
 def _exchanged(documents: Documents) -> list[Record]:
     form, size = documents.features(FEATURES), documents.features(OF_SIZE)
     hats = [
-        _leave_one_out(likeness, documents.stratum)
-        for likeness in (documents.by_words(), documents.by_letters())
+        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights()
     ]
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
@@ -229,30 +232,22 @@ def standing_out(documents: Documents) -> Flags:
 
     Labels play no part, so that an exchange of the other documents stays exact.
     """
-    out = np.zeros(len(documents.names), dtype=bool)
-    for likeness in (documents.by_words(), documents.by_letters()):
-        if len(out) > 2:
-            others = (likeness.sum(axis=1) - np.diag(likeness)) / (len(out) - 1)
-            middle = np.median(others)
-            spread = 1.4826 * np.median(np.abs(others - middle))
-            out |= (middle - others) > FAR * max(spread, 1e-12)
+    count = len(documents.names)
+    out = np.zeros(count, dtype=bool)
+    for weights in documents.weights() if count >= FEWEST_USUAL else ():
+        own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
+        others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
+        middle = np.median(others)
+        spread = 1.4826 * np.median(np.abs(others - middle))
+        out |= (middle - others) > FAR * max(spread, 1e-12)
     return out
 
 
-def near_copies(documents: Documents) -> list[str]:
-    """Return the names of two documents of one side that share `COPIED` of the runs of words of either, or nothing."""
+def _copies(documents: Documents, *, suspect: bool) -> list[str]:
+    """Return the names of two documents of one side that are near-copies."""
     unit = unit_of(documents.language)
-    runs: list[set[tuple[str, ...]]] = [set() for _ in documents.names]
-    holders: dict[tuple[str, ...], set[int]] = defaultdict(set)
+    runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     for code, text in zip(documents.of_text.tolist(), documents.table["text"], strict=True):
-        for run in ngrams(" ".join(units(text, unit)), RUN[unit]):
-            runs[code].add(run)
-            holders[run].add(code)
-    for code, own in enumerate(runs):
-        shared = Counter(other for run in own for other in holders[run] if other < code)
-        for other, count in shared.most_common():
-            if documents.suspect[other] == documents.suspect[code] and count >= COPIED * min(
-                len(own), len(runs[other])
-            ):
-                return [documents.names[other], documents.names[code]]
-    return []
+        if documents.suspect[code] == suspect:
+            runs[documents.names[code]].update(ngrams(" ".join(units(text, unit)), RUN[unit]))
+    return near_copies(runs)

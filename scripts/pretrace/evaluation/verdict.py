@@ -1,20 +1,22 @@
 """The answer of an audit: one of five verdicts, why, and what would make a better audit."""
 
 from dataclasses import dataclass
-from math import ceil, comb
 from typing import Literal
 
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import (
+    WHOLE_WORKS,
+    checks_can_fail,
+    counted,
+    documents_for_checks,
+    known_for_p,
+)
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.significance import LEVEL
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
-
-LEAST_SHARED = 4.0
-"""Documents in question times known ones, divided by their sum: with less, checks miss another decade or genre too
-often for a low p to be evidence. Five of one side need twenty of the other; docs/size_and_power.md."""
 
 DIFFERENCES = {
     WORDS: "a classifier tells your documents from the known ones by their words alone",
@@ -29,7 +31,6 @@ SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: drafts, withheld chapters, texts of the same "
     "authors from the same years."
 )
-WHOLE_WORKS = "Give all texts of one work, and copies of it, the same document."
 MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
 
@@ -64,15 +65,15 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
         return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
     if pd.isna(p) or design["ways"] * LEVEL < 1:
-        few = f"{_count(documents, 'document')} in question and {_count(known, 'known document')}"
+        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
         why = f"with {few}, no p can be as low as {LEVEL:g}"
-        return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_a_p(documents)),))
+        return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))
     if p <= LEVEL:
-        if design["randomised"] or documents * known >= LEAST_SHARED * (documents + known):
+        if design["randomised"] or checks_can_fail(documents, known):
             return Verdict("evidence", p)
-        few = f"{_count(documents, 'document')} in question and {_count(known, 'known document')}"
+        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
         why = f"{few} are too few to see whether they differ in kind, such as decade or genre"
-        return Verdict("untested", p, (why,), (MORE_DOCUMENTS.format(known_for_checks(documents)),))
+        return Verdict("untested", p, (why,), (MORE_DOCUMENTS.format(documents_for_checks(documents)),))
     effect = design["smallest_effect"]
     positive = frame[frame["unit"] == "positive"]
     shown = positive[positive["p"].le(LEVEL)]["effect"].max()
@@ -87,23 +88,6 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     else:
         why = f"{finds}, and passages that the model surely read lie only {shown:.1f} above others"
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
-
-
-def known_for_a_p(documents: int) -> str:
-    """Say how many known documents let p be `LEVEL`."""
-    known = next(count for count in range(1, 100) if comb(max(documents, 1) + count, count) * LEVEL >= 1)
-    return f"at least {_count(known, 'known document')}; more find smaller effects"
-
-
-def known_for_checks(documents: int) -> str:
-    """Say how many documents let the checks fail if the two sides are of different kinds."""
-    own = max(documents, int(LEAST_SHARED) + 1)
-    known = ceil(LEAST_SHARED * own / (own - LEAST_SHARED))
-    return f"at least {_count(own, 'document')} in question, each a whole work, and {_count(known, 'known document')}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
 def share_above(effect: float) -> float:

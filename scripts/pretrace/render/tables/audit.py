@@ -6,6 +6,7 @@ from math import isfinite
 
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import counted
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
@@ -46,8 +47,8 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    "p of all together: the share of all ways to deal the documents out in which yours would score at least as high. It "
-    "is exact if the model read none of them and all are of one kind. p = 0.01 does not mean 99 % sure.",
+    "p of all together: of all ways to deal the documents out, the share in which yours would score at least as high. "
+    "It is exact if the model read none of them and all are of one kind. p = 0.01 does not mean 99 % sure.",
     f"p of a document: its rank among the known ones. q is p corrected for the number of documents (Benjamini and "
     f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in twenty named ones is a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
@@ -153,11 +154,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return f"{_count(int(design.get(documents, 0)), noun)} ({_count(int(design.get(texts, 0)), 'passage')})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + "s" * (number != 1)
+    return f"{counted(int(design.get(documents, 0)), noun)} ({counted(int(design.get(texts, 0)), 'passage')})"
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -165,14 +162,14 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
     known = int(design.get("known_standing_out", 0))
-    parts = [f"your {_count(len(out), 'document')} {joined(out)}"] * bool(out)
-    parts += [_count(known, "known document")] * bool(known)
+    parts = [f"your {counted(len(out), 'document')} {joined(out)}"] * bool(out)
+    parts += [counted(known, "known document")] * bool(known)
     words = [f"{' and '.join(parts)}: unlike all others in words or letters."] * bool(parts)
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
-        words.append(f"{_count(left, 'passage')} without a label: no score, or no known text of the same length and "
+        words.append(f"{counted(left, 'passage')} without a label: no score, or no known text of the same length and "
                      "subset.")  # fmt: skip
     return " ".join(words)
 
@@ -295,7 +292,7 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
             yield label, [("", Cell(words=words))], True
             continue
         row = rows[method]
-        p = f" (p = {p_text(row['p'])})" if pd.notna(row["p"]) else ""
+        tested: str = f" (p = {p_text(row['p'])})" if pd.notna(row["p"]) else ""
         words = "yes, so the check fails" if row["flagged"] else "no"
         most = f": {row['id']}" if row["flagged"] and row["id"] else ""
-        yield label, [("", Cell(words=words + most + p, bold=bool(row["flagged"])))], True
+        yield label, [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))], True
