@@ -28,7 +28,6 @@ class Panel(Keys):
     references: Maybe[list[str]] = None
     label: Maybe[str] = None
     settings: Maybe[dict[str, str]] = None
-    size: Maybe[bool] = None
     view: Maybe[str] = None
     draw: Maybe[int] = None
     reference: Maybe[str] = None

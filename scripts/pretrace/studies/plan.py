@@ -357,7 +357,8 @@ class ShownArtifact:
             yield "passes", *pair.slugs, pair.passes
             yield "times", *pair.slugs, pair.answer_times
             for kind in OF_A_PAIR:
-                if self._shows(kind, pair):
+                # the paper prints letters of calibrated answers alone
+                if kind != "letters" or pair.deltas is not None or not self._shows_published:
                     yield kind, *pair.slugs, pair.own(kind)
         for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
             yield "benchmarks", "", slug, self.plan.benchmark(slug).table
@@ -367,19 +368,9 @@ class ShownArtifact:
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
 
-    # once an artifact: it may have thousands of panels
-    @cached_property
-    def _with_size(self) -> set[tuple[str, str]]:
-        """The pairs of panels that show the size of a corpus test."""
-        return {panel.pair for panel in self.entry.panels if panel.size}
-
-    def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some take long or need shots."""
-        if kind == "corpus_size":
-            return pair.slugs in self._with_size
-        if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
-            return pair.deltas is not None  # the paper prints letters of calibrated answers alone
-        return kind != "codec" or pair.draws_shots
+    @property
+    def _shows_published(self) -> bool:
+        return "published" in RENDERERS[self.entry.renderer].needs
 
     @property
     def entries(self) -> dict[str, Any]:
