@@ -13,21 +13,21 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from scipy.stats import false_discovery_control
 
 from pretrace.benchmarks.ngrams import ngrams
 from pretrace.benchmarks.packages import speeches
 from pretrace.benchmarks.passages import passages
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.document_test import ScoredTexts, comparisons
+from pretrace.evaluation.exchange import SUMMING, Texts, units_of
+from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.significance import LEVEL, wilson_row
 from pretrace.evaluation.verdict import verdict
 from pretrace.methods.inputs import Inputs
@@ -84,16 +84,19 @@ def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> Verdict:
     return result.kind, result.p
 
 
-def p_of(suspects: ScoredTexts, known: ScoredTexts) -> float:
-    """Return the p of an audit of these scores by one method."""
-    names = np.unique(suspects.document)
-    groups = [suspects, *(suspects.where(suspects.document == name) for name in names)]
-    together, *documents = [
-        result.p if result else 1.0 for group in groups for result in comparisons(known, group, [])
-    ]
-    if len(documents) == 1:
-        return documents[0]
-    return 2 * min(together, float(false_discovery_control(documents).min()))
+@cache
+def exchanges(known: int, suspects: int) -> np.ndarray:
+    """Return labels (documents, exchanges) as an audit draws them, but a twentieth: many audits share them."""
+    suspect = np.arange(known + suspects) >= known
+    return np.concatenate([*relabellings(suspect, np.zeros(len(suspect), dtype=int), 0, 999)], axis=1)
+
+
+def p_of(scores: np.ndarray, document: np.ndarray, known: int) -> float:
+    """Return the p of an audit of these scores by one method; documents from number `known` on are suspects."""
+    texts = Texts(scores[:, None], document, np.zeros_like(document), document >= known)
+    units = units_of(texts, texts.ranks([0])[:, -1])
+    sums = units.standardised @ exchanges(known, int(units.suspect.sum()))
+    return float((sums >= sums[0] - SUMMING).mean())
 
 
 def cut(kind: str, name: str, text: str, year: int = 0, most: int | None = None) -> list[dict[str, object]]:
@@ -204,7 +207,7 @@ def spread(rows: pd.DataFrame, count: int = PASSAGES) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Texts:
+class Dealt:
     """What deals are drawn from: `unread`, scored by the null model; `split`, by each model that has this name."""
 
     unread: pd.DataFrame
@@ -215,17 +218,17 @@ class Texts:
         return rows[(rows["kind"] == kind) & (rows["variant"] == variant) & rows["year"].between(*years)]
 
 
-def texts_of(results: Path) -> Texts:
+def texts_of(results: Path) -> Dealt:
     split = pd.read_parquet(results / "benchmarks/sotu_split.parquet")
     split = split[split["length"] == WORDS]
     models = (NULL, SMALL, MEDIUM)
-    return Texts(
+    return Dealt(
         scored(unread_texts(results), results, NULL),
         {model: scored(split, results, model) for model in models},
     )
 
 
-Deal = Callable[[Texts, np.random.Generator, int], Sides]
+Deal = Callable[[Dealt, np.random.Generator, int], Sides]
 
 
 def names_of(rows: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
@@ -241,21 +244,21 @@ def apart(
     return suspects[suspects["document"].isin(ours)], known[known["document"].isin(theirs)]
 
 
-def fair(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def fair(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     rows = spread(texts.of("speech"))
     return apart(rows, rows, rng, count)
 
 
-def decades(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def decades(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     early, late = texts.of("speech", years=(1930, 1952)), texts.of("speech", years=(1989, 2024))
     return apart(spread(early), spread(late), rng, count)
 
 
-def genre(suspects: str, known: str, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def genre(suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     return apart(spread(texts.of(suspects)), spread(texts.of(known)), rng, count)
 
 
-def subsets(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def subsets(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """Genres, with a column `subset` of three values that has nothing to do with them."""
     ours, theirs = (
         side.assign(subset=(side["place"] % 3).map("{}".format)) for side in genre(*GENRE, texts, rng, count)
@@ -263,12 +266,12 @@ def subsets(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
     return ours, theirs
 
 
-def altered(suspects: str, known: str, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def altered(suspects: str, known: str, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     ours, theirs = (texts.of("speech", variant) for variant in (suspects, known))
     return apart(spread(ours), spread(theirs), rng, count)
 
 
-def language(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def language(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """READMEs, but one of the suspects is Chinese news."""
     ours, theirs = genre("readme", "readme", texts, rng, count)
     news, first = spread(texts.of("news")), ours["document"].min()
@@ -276,7 +279,7 @@ def language(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
     return pd.concat([ours[ours["document"] != first], other]), theirs
 
 
-def chapters(known_too: bool, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def chapters(known_too: bool, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """Each suspect document is a chapter of one address; the known ones are so of another, or whole addresses."""
     rows = texts.of("speech")
     sizes = rows.groupby("document")["place"].transform("size")
@@ -292,11 +295,11 @@ def chapters(known_too: bool, texts: Texts, rng: np.random.Generator, count: int
 def _in_chapters(work: pd.DataFrame, rng: np.random.Generator, count: int) -> pd.DataFrame:
     chapter = work["place"] // CHAPTER
     taken = rng.permutation(chapter.max())[:count]  # the last one is often shorter
-    names = work["document"] + chapter.map(" part {:02d}".format)
+    names = work["document"] + chapter.map(" {:02d}".format)
     return work.assign(document=names)[chapter.isin(taken)]
 
 
-def places(ends: bool, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def places(ends: bool, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """The first or the last passages of addresses against passages from anywhere else in others."""
     rows = texts.of("speech")
     place = rows["place"]
@@ -305,7 +308,7 @@ def places(ends: bool, texts: Texts, rng: np.random.Generator, count: int) -> Si
     return apart(rows[place < PASSAGES], spread(rows[place >= PASSAGES]), rng, count)
 
 
-def shared(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def shared(texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """Half of each suspect document is the same passages of a further one."""
     rows = spread(texts.of("speech"))
     ours, theirs = fair(texts, rng, count)
@@ -316,7 +319,7 @@ def shared(texts: Texts, rng: np.random.Generator, count: int) -> Sides:
     return pd.concat([kept, *copies]), theirs
 
 
-def trained(model: str, label: int, texts: Texts, rng: np.random.Generator, count: int) -> Sides:
+def trained(model: str, label: int, texts: Dealt, rng: np.random.Generator, count: int) -> Sides:
     """Texts of one class of some addresses against non-members of others."""
     rows = texts.split[model]
     return apart(rows[rows["label"] == label], rows[rows["label"] == 0], rng, count)
@@ -352,7 +355,7 @@ def style(rows: pd.DataFrame) -> pd.DataFrame:
     return (numbers - numbers.mean()) / numbers.std()
 
 
-def chosen(texts: Texts, rng: np.random.Generator, count: int) -> Verdict:
+def chosen(texts: Dealt, rng: np.random.Generator, count: int) -> Verdict:
     """Return the best of some audits of the same suspects: each against the known documents that lean to one style."""
     rows = spread(texts.of("speech"))
     ours, _ = fair(texts, rng, count)
@@ -366,7 +369,7 @@ def chosen(texts: Texts, rng: np.random.Generator, count: int) -> Verdict:
     return min(results, key=lambda result: result[1])
 
 
-def verdicts(texts: Texts, name: str, count: int, draws: int) -> list[Verdict]:
+def verdicts(texts: Dealt, name: str, count: int, draws: int) -> list[Verdict]:
     """Audit `draws` deals of a row; of the best of some choices a quarter, since each is many audits."""
     deal = DEALS.get(name)
     results = []
@@ -376,7 +379,7 @@ def verdicts(texts: Texts, name: str, count: int, draws: int) -> list[Verdict]:
     return results
 
 
-def stress_row(texts: Texts, draws: int, cell: tuple[str, int]) -> list[str]:
+def stress_row(texts: Dealt, draws: int, cell: tuple[str, int]) -> list[str]:
     results = verdicts(texts, *cell, draws)
     kinds = Counter(kind for kind, _ in results)
     evidence = wilson_row(kinds["evidence"], len(results))
@@ -385,7 +388,7 @@ def stress_row(texts: Texts, draws: int, cell: tuple[str, int]) -> list[str]:
     return [cell[0], f"{cell[1]}", *shares, f"{percent(evidence['low'])} to {percent(evidence['high'])}", low]
 
 
-def relabelled_row(texts: Texts, draws: int, cell: tuple[int, int]) -> list[str]:
+def relabelled_row(texts: Dealt, draws: int, cell: tuple[int, int]) -> list[str]:
     """Audit five addresses against `cell[0]` others, with labels redrawn within addresses `draws` times."""
     known, audits = cell
     rows, shares = texts.split[NULL], []
@@ -430,26 +433,23 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-def made_up(rng: np.random.Generator, family: str, icc: float, documents: int) -> ScoredTexts:
-    """Draw scores of `documents` of five texts, of which the share `icc` of the variance lies between documents."""
-    draw, code = FAMILIES[family], np.repeat(np.arange(documents), 5)
-    scores = np.sqrt(icc) * draw(rng, documents)[code] + np.sqrt(1 - icc) * draw(rng, len(code))
-    return ScoredTexts(scores[:, None], code, np.zeros_like(code))
-
-
 def family_row(draws: int, cell: tuple[str, float]) -> list[str]:
-    """Return the share of p <= `LEVEL` without / with a shift, for each number of suspects, over `OTHERS`."""
+    """Return the share of p <= `LEVEL` without / with a shift, for each number of suspects, over `OTHERS`.
+
+    Documents have five texts; the share `icc` of the variance of scores lies between documents.
+    """
     family, icc = cell
-    shares = []
+    draw, shares = FAMILIES[family], []
     for count in (1, 2, 5, 9, 10, 20):
         low = np.zeros(2)
         for known, number in product(OTHERS, range(draws)):
             rng = np.random.default_rng([number, known, count, round(10 * icc), *family.encode()])
-            both = made_up(rng, family, icc, known + count)
-            suspect = both.document >= known
-            for column, shift in enumerate((0, SHIFT)):
-                ours = replace(both.where(suspect), scores=both.scores[suspect] + shift)
-                low[column] += p_of(ours, both.where(~suspect)) <= LEVEL
+            document = np.repeat(np.arange(known + count), 5)
+            scores = np.sqrt(icc) * draw(rng, known + count)[document]
+            scores += np.sqrt(1 - icc) * draw(rng, len(document))
+            low += [
+                p_of(scores + shift * (document >= known), document, known) <= LEVEL for shift in (0, SHIFT)
+            ]
         shares.append(" / ".join(map(percent, low / draws / len(OTHERS))))
     return [family, f"{icc:g}", *shares]
 
