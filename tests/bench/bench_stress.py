@@ -85,9 +85,9 @@ def exchanges(known: int, suspects: int, seed: int) -> np.ndarray:
 
 
 def p_of(scores: np.ndarray, document: np.ndarray, known: int, seed: int) -> float:
-    """Return the p of an audit of these scores by one method; documents from number `known` on are suspects."""
-    texts = Texts(scores[:, None], document, np.zeros_like(document), document >= known)
-    units = units_of(texts, texts.ranks([0])[:, -1])
+    """Return the p of an audit of `scores` (texts, methods); documents from number `known` on are suspects."""
+    texts = Texts(scores, document, np.zeros_like(document), document >= known)
+    units = units_of(texts, texts.ranks(range(scores.shape[1]))[:, -1])
     sums = units.standardised @ exchanges(known, int(units.suspect.sum()), seed)
     return float((sums >= sums[0] - SUMMING).mean())
 
@@ -370,7 +370,7 @@ def stress_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
 
 
 def relabelled_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
-    """Yield the shares of evidence in the null model, by the study's labels and by labels redrawn `draws` times."""
+    """Yield the shares of p <= `LEVEL` in the null model, by the study's labels and by labels redrawn `draws` times."""
     rows = texts.split[NULL]
     for known in (12, 24, 48):
         shares = []
@@ -379,9 +379,12 @@ def relabelled_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
             label = (
                 rows["label"] if not number else rows.groupby("document")["label"].transform(rng.permutation)
             )
-            sides = rows[label == 1], rows[label == 0]
-            results = [verdict_of(*apart(*sides, rng, 5, known)) for _ in range(draws)]
-            shares.append(np.mean([p <= LEVEL for _, p in results]))
+            low = []
+            for _ in range(100):
+                both = pd.concat(apart(rows[label == 1], rows[label == 0], rng, 5, known)[::-1])
+                scores, document = both[[*METHODS]].to_numpy(), pd.factorize(both["document"])[0]
+                low.append(p_of(scores, document, known, number % 20) <= LEVEL)
+            shares.append(np.mean(low))
         numbers = shares[0], np.mean(shares[1:]), np.std(shares[1:], ddof=1), np.max(shares[1:])
         yield [f"{known}", *map(percent, numbers)]
 
@@ -419,7 +422,9 @@ def family_rows(draws: int) -> Iterator[list[str]]:
                 own = np.sqrt(icc) * draw(rng, known + count)[document]
                 scores = own + np.sqrt(1 - icc) * draw(rng, len(document))
                 shifted = scores + SHIFT * (document >= known)
-                low.append([p_of(each, document, known, number % 20) <= LEVEL for each in (scores, shifted)])
+                low.append(
+                    [p_of(each[:, None], document, known, number % 20) <= LEVEL for each in (scores, shifted)]
+                )
             shares.append(" / ".join(map(percent, np.mean(low, axis=0))))
         yield [family, f"{icc:g}", *shares]
 
