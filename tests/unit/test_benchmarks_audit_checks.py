@@ -100,7 +100,8 @@ AUDIT_ERRORS = {
     ),
     "a document of both classes": (
         changed(SUSPECTS, 1, document="0-3") + KNOWN,
-        r"t\.jsonl:2 and .*t\.jsonl:28: the document '0-3' has suspects .* and known non-members .*under another name.*randomised: true",
+        r"t\.jsonl:2 and .*t\.jsonl:28: the document '0-3' has suspects .* and known non-members .*"
+        r"under another name.*randomised: true",
     ),
     "words that are paragraphs": (
         [{"text": "甲乙丙丁戊" * 200, "label": None, "document": "x"}, *KNOWN],
@@ -278,7 +279,10 @@ def drawn(folder: Path, rows: list[dict]) -> list[str]:
     ("rows", "said"),
     [
         (twins(4, 1), r"no p can be below 1/16 = 0\.062, .*Have more documents with texts of both"),
-        ([*twins(3, 9), twins(3, 9)[0] | {"label": 0}], "1 of 3 suspects .* equal a held-out text of their doc"),
+        (
+            [*twins(3, 9), twins(3, 9)[0] | {"label": 0}],
+            "1 of 3 suspects .* equal a held-out text of their doc",
+        ),
     ],
 )
 def test_each_weakness_of_a_random_draw_is_one_remark(tmp_path, rows, said):

@@ -39,7 +39,9 @@ def test_normal_scores_are_the_quantiles_of_midranks_where_all_weigh_the_same():
 
 def test_a_document_weighs_as_much_as_any_other_in_the_ranks():
     """Ten texts of one document move a rank as far as one text of another."""
-    low, *_, middle, high = normal_scores(np.array([1.0] * 10 + [2.0, 3.0]), np.array([0.1] * 10 + [1.0, 1.0]))
+    low, *_, middle, high = normal_scores(
+        np.array([1.0] * 10 + [2.0, 3.0]), np.array([0.1] * 10 + [1.0, 1.0])
+    )
     assert [low, middle, high] == pytest.approx(stats.norm.ppf([1 / 6, 3 / 6, 5 / 6]))
 
 
@@ -78,7 +80,9 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     rng = np.random.default_rng(4)
     document = np.repeat(np.arange(4), [3, 4, 5, 3])
     suspect = np.r_[True, np.diff(document) > 0]
-    texts = Texts(rng.normal(size=(15, 1)) + document[:, None], document, np.zeros(15, int), suspect, within=True)
+    texts = Texts(
+        rng.normal(size=(15, 1)) + document[:, None], document, np.zeros(15, int), suspect, within=True
+    )
     found = units(texts)
     assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
     assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
