@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pretrace.evaluation.document_test import ScoredTexts, comparisons
 
 from pretrace.evaluation.audit import COMBINED, audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.document_test import ScoredTexts, comparisons
 from pretrace.evaluation.significance import LEVEL, empirical_p
 from pretrace.evaluation.verdict import verdict
 

@@ -9,9 +9,9 @@ python tests/bench/bench_canaries.py
 import argparse
 
 import numpy as np
-
 from pretrace.evaluation.corpus_test import p_values
 from pretrace.evaluation.corpus_units import Units
+
 from pretrace.evaluation.significance import LEVEL
 
 TWINS = (1, 4, 19)

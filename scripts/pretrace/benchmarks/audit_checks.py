@@ -19,7 +19,6 @@ from pretrace.benchmarks.audit_design import (
     documents_for_checks,
     has_p,
     known_for_p,
-    known_to_name,
     names_of_parts,
 )
 from pretrace.benchmarks.languages import unit_of, units
@@ -387,7 +386,7 @@ def _copies(side: ClassTexts) -> list[str]:
 
 
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on too few documents for a p, for a test of whether the sides are comparable, or to name a document."""
+    """Remark on too few documents for a p, or for a test of whether the two sides are comparable."""
     ours, theirs = (len({text.document or text.text_id for text in side.texts}) for side in (suspects, known))
     start = f"{known.file}: {counted(ours, 'document')} in question and {counted(theirs, 'known document')}"
     if not has_p(ours, theirs):
@@ -397,10 +396,7 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
             f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
             f"Have {documents_for_checks(ours)}."
         ]
-    needed = known_to_name(ours)
-    return [
-        f"{start}: enough to ask about all together. To name a single one takes {needed:,} known documents."
-    ] * (theirs < needed)
+    return []
 
 
 def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:

@@ -46,7 +46,7 @@ def counted(number: int, noun: str) -> str:
 
 
 _PART = (
-    r"(?:chapter|chap|part|section|canto|act|scene|volume|vol|kapitel|teil|abschnitt|chapitre|partie|cap[ií]tulo|capitolo"
+    r"(?:chapter|chap|ch|part|section|canto|act|scene|volume|vol|kapitel|teil|abschnitt|chapitre|partie|cap[ií]tulo|capitolo"
     r"|глава|часть)"
 )
 _NUMBER = r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten)"

@@ -122,7 +122,8 @@ def _table(rows: Sequence[Record]) -> pd.DataFrame:
         control, frame["flagged"].eq(True) | frame["p"].le(LEVEL), frame["q"].le(LEVEL)
     )
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
-    frame[[*OF_METHOD, "id", "document"]] = frame[[*OF_METHOD, "id", "document"]].fillna("")
+    words = [*OF_METHOD, "id", "document"]
+    frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
     return frame.astype({"unit": object, "flagged": bool})[COLUMNS]
 

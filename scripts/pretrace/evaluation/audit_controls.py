@@ -30,6 +30,9 @@ PARTS, COPIES = "parts", "copies"
 RELABELLINGS = 1_999
 """Of a check, at most."""
 
+FEW = 0.1
+"""Share of the documents that stand out, at most."""
+
 FEWEST_USUAL = 8
 """Fewer documents do not show what is usual."""
 
@@ -230,7 +233,8 @@ def _stratum_means(values: Floats, stratum: Whole) -> Floats:
 def standing_out(documents: Documents) -> Flags:
     """Mark documents that are far less like all others than usual: another language or script, another kind of text.
 
-    Labels play no part, so that an exchange of the other documents stays exact.
+    None if these are more than `FEW`: then the kinds differ. Labels play no part, so that an exchange of the other
+    documents stays exact.
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
@@ -240,7 +244,7 @@ def standing_out(documents: Documents) -> Flags:
         middle = np.median(others)
         spread = 1.4826 * np.median(np.abs(others - middle))
         out |= (middle - others) > FAR * max(spread, 1e-12)
-    return out
+    return out & (out.mean() <= FEW)
 
 
 def _copies(documents: Documents, *, suspect: bool) -> list[str]:

@@ -10,6 +10,7 @@ from pretrace.benchmarks.audit_design import counted
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
+from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.names import in_order, joined, method_label
@@ -20,6 +21,7 @@ from pretrace.render.rows import records_of
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
+MANY = 1e6  # ways to deal labels out that are printed as a number, at most
 WORDS_SHOWN = 10  # a passage is called by its first words
 TOGETHER = "All documents together"
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
@@ -162,9 +164,8 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
     known = int(design.get("known_standing_out", 0))
-    parts = [f"your {counted(len(out), 'document')} {joined(out)}"] * bool(out)
-    parts += [counted(known, "known document")] * bool(known)
-    words = [f"{' and '.join(parts)}: unlike all others in words or letters."] * bool(parts)
+    parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
+    words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
@@ -201,7 +202,8 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if pd.notna(p):
         invalid = " (not valid: a check failed)" if failed_checks(frame) else ""
         yield "p of the whole audit", p_text(p) + invalid
-        yield "Ways to deal the labels out, the least p being one of them", f"{design['ways']:,.4g}"
+        ways = f"{design['ways']:,.0f}" if design["ways"] < MANY else "more than a million"
+        yield f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are drawn)", ways
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield "How alike the passages of one document are (0: not at all, 1: equal)", f"{icc:.2f}"
     if isfinite(effect := design.get("smallest_effect", float("inf"))):
