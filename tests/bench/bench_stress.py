@@ -1,6 +1,6 @@
 """False evidence and power of whole audits with known answers, on the texts and models of a finished embedded study.
 
-    python tests/bench/bench_stress.py --results results [--draws 20]
+    python tests/bench/bench_stress.py --results results [--draws 12]
 
 Prints the Markdown tables of docs/size_and_power.md. The null model, which read none of the texts, scores each once, as
 it is and as it is altered. Then documents are dealt again and again into suspects and known ones, and each deal is
@@ -445,7 +445,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--results", type=Path, default=Path("results"), help="of a finished embedded study")
-    parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--draws", type=int, default=12)
     given = parser.parse_args()
     table(
         f"Made-up scores, p <= {LEVEL:g} in percent: without a difference / shifted by {SHIFT:g} SD of a text",
