@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrace.runtime.files import digest
+from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 
 PACKAGES = (
@@ -37,6 +37,13 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "config_digest": digest(config),
         "seeds": dict(sorted(seeds.items())),
     }
+
+
+def code_digest() -> str:
+    """Return the SHA-256 of the project's own code, which shows an edit without a commit, and outside a checkout."""
+    scripts = Path(__file__).parents[2]
+    files = sorted(path for path in scripts.rglob("*") if path.suffix in (".py", ".jinja"))
+    return digest({str(path.relative_to(scripts)): sha256_file(path) for path in files})
 
 
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
