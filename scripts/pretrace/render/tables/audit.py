@@ -163,7 +163,7 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     """Say which documents and passages take no part."""
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
-    known = int(design.get("known_standing_out", 0))
+    known = int(design.get("known_outliers", 0))
     parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
     words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
@@ -211,7 +211,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
-    if "texts_needed" in design:
+    if "texts_needed" in design and not design["randomised"]:
         needed = design["texts_needed"]
         words = f"{needed:.0f}" if isfinite(needed) else "more documents, with more passages each"
         yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
