@@ -37,7 +37,7 @@ def documents_for_checks(documents: int) -> str:
 
 
 def known_to_name(documents: int) -> int:
-    """Return how many known documents let one of the `documents` in question be named alone: its q can then be `LEVEL`."""
+    """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
     return round(documents / LEVEL) - 1
 
 
