@@ -1,4 +1,4 @@
-"""Cut documents into passages of one length, as JSON lines for an audit or a corpus test.
+"""Cut documents into passages of one length, as JSON lines for an audit.
 
 python scripts/cut_passages.py --words 64 --most 20 --label none books/*.txt > texts.jsonl
 python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
@@ -35,8 +35,8 @@ def main() -> None:
         "--most", type=count, help="passages of a document at most, evenly spread (default, all)"
     )
     parser.add_argument("--label", choices=["none", "0", "1"], required=True,
-                        help="none: texts in question; 0: texts that the model cannot have read; 1: suspected texts "
-                             "of a corpus test")  # fmt: skip
+                        help="none: texts in question; 0: texts that the model cannot have read; 1: as none, in a "
+                             "file that has no text without a label")  # fmt: skip
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
                         help=".txt files, folders with .txt files, or JSONL, CSV, TSV or Parquet files with a document "
                              "in each row (columns text, document)")  # fmt: skip

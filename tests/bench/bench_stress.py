@@ -46,7 +46,6 @@ PASSAGES = 6  # of a document, about as many as an address has in the embedded s
 LONGEST = 128  # passages of an address that are scored
 CHAPTER = 4  # passages of a chapter
 CHOICES = 20
-OF_FAMILY, SHIFT = (1, 2, 5, 9, 10, 20), 0.5
 NULL, SMALL, MEDIUM = "pico-en-small-null", "pico-en-small", "pico-en-medium"
 START = "<|endoftext|>"
 RUN = {key: [] for key in ("corpora", "references", "neighbours", "questions")} | {
@@ -215,7 +214,6 @@ def texts_of(results: Path) -> Dealt:
     return Dealt(scored(unread_texts(results), results, NULL), by_model)
 
 
-Draw = Callable[[np.random.Generator, int], np.ndarray]
 Deal = Callable[[Dealt, np.random.Generator, int], Sides]
 
 
@@ -389,46 +387,6 @@ def relabelled_rows(texts: Dealt, draws: int) -> Iterator[list[str]]:
         yield [f"{known}", *map(percent, numbers)]
 
 
-def contaminated(shift: float) -> Draw:
-    """Draw numbers of which a tenth lies `shift` standard deviations above the others; mean 0, variance 1."""
-    mean, spread = 0.1 * shift, np.sqrt(1 + 0.09 * shift**2)
-    return lambda rng, count: (rng.normal(size=count) + shift * (rng.random(count) < 0.1) - mean) / spread
-
-
-FAMILIES: dict[str, Draw] = {
-    "normal": lambda rng, count: rng.normal(size=count),
-    "t, 3 degrees": lambda rng, count: rng.standard_t(3, size=count) / np.sqrt(3),
-    "exponential": lambda rng, count: rng.exponential(size=count) - 1,
-    "lognormal": lambda rng, count: (
-        (rng.lognormal(size=count) - np.exp(0.5)) / np.sqrt(np.exp(2) - np.exp(1))
-    ),
-    "a tenth 3 SD higher": contaminated(3),
-    "a tenth 6 SD higher": contaminated(6),
-}
-
-
-def family_rows(draws: int) -> Iterator[list[str]]:
-    """Yield the shares of p <= `LEVEL` without / with a shift, by the number of suspects, over 10, 20 and 48 others.
-
-    Documents have five texts; the share `icc` of the variance of scores lies between documents.
-    """
-    for (family, draw), icc in product(FAMILIES.items(), (0, 0.1, 0.3)):
-        shares = []
-        for count in OF_FAMILY:
-            low = []
-            for known, number in product((10, 20, 48), range(draws)):
-                rng = np.random.default_rng([number, known, count, round(10 * icc), *family.encode()])
-                document = np.repeat(np.arange(known + count), 5)
-                own = np.sqrt(icc) * draw(rng, known + count)[document]
-                scores = own + np.sqrt(1 - icc) * draw(rng, len(document))
-                shifted = scores + SHIFT * (document >= known)
-                low.append(
-                    [p_of(each[:, None], document, known, number % 20) <= LEVEL for each in (scores, shifted)]
-                )
-            shares.append(" / ".join(map(percent, np.mean(low, axis=0))))
-        yield [family, f"{icc:g}", *shares]
-
-
 def percent(share: float) -> str:
     return f"{100 * share:.0f}"
 
@@ -447,11 +405,6 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=Path("results"), help="of a finished embedded study")
     parser.add_argument("--draws", type=int, default=12)
     given = parser.parse_args()
-    table(
-        f"Made-up scores, p <= {LEVEL:g} in percent: without a difference / shifted by {SHIFT:g} SD of a text",
-        ["scores", "ICC", *(f"{count} suspects" for count in OF_FAMILY)],
-        family_rows(5 * given.draws),
-    )
     texts = texts_of(given.results)
     verdicts = ["evidence", "untested", "invalid", "none or impossible", "evidence, 95 %", "p <= 0.05"]
     table(

@@ -72,7 +72,7 @@ def test_what_a_run_has_within_the_tolerance_is_not_told(tmp_path):
 def test_what_a_run_lacks_or_has_otherwise_is_told_with_its_document(tmp_path):
     run = printed()
     add_to_aucs(run, 0.06)
-    for file, column in (("tables/extraction.csv", "longest_run"), ("tables/corpus_test.csv", "low")):
+    for file, column in (("tables/extraction.csv", "longest_run"), ("tables/audit.csv", "effect")):
         next(row for row in run[file].values() if column in row)[column] += 40
     run["tables/reproduction.md"] = "12 of 30"
     del run["tables/repetitions.csv"]
@@ -80,7 +80,7 @@ def test_what_a_run_lacks_or_has_otherwise_is_told_with_its_document(tmp_path):
     for parts in (
         ("Gap-K%",),
         ("docs/extraction.md: '| MIT licence", "longest_run"),
-        ("docs/embedded_study.md: '| medium, at random", "low"),
+        ("docs/embedded_study.md: '| medium, at random", "effect"),
         ("24 is 12.000 in the run",),
         ("docs/embedded_study.md: 'over three draws", "nan"),
     ):

@@ -277,7 +277,7 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     other = np.isin(table["document"], ["d0", "d10"])
     table = table.assign(text=np.where(other, strange, table["text"]))
     frame = audited(ScoredBenchmark("texts", far, table))
-    assert design(frame)["standing_out"] == design(frame)["known_standing_out"] == 1
+    assert design(frame)["outliers"] == design(frame)["known_outliers"] == 1
     assert design(frame)["documents"] == 5
     assert design(frame)["known_documents"] == 19
     assert rows(frame, "document", "")["texts"].to_dict() == {"d0": 4}

@@ -23,7 +23,9 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])
-    verdict = f"Evidence of training: {made_up.MODEL} finds your 6 documents together more familiar"
+    verdict = (
+        f"Evidence of training: {made_up.MODEL} finds your 6 documents together (6 of 6 also alone) more"
+    )
     (line,) = lines(data)
     assert line.startswith(verdict)
     assert "likeliest reason" in line
@@ -49,7 +51,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ),
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),
-        ("audit_none", "only if 7"),
+        ("audit_none", "a difference only if"),
     ],
 )
 def test_the_box_says_what_the_answer_rests_on_or_lacks(study: str, said: str, tmp_path: Path):

@@ -14,7 +14,7 @@ often for a low p to be evidence. Five of one side need twenty of the other; doc
 
 
 def has_p(documents: int, known: int) -> bool:
-    """Tell whether an exchange of so many documents can have a p of `LEVEL`."""
+    """Tell whether an exchange of these numbers of documents can have a p of `LEVEL`."""
     return comb(documents + known, known) * LEVEL >= 1
 
 
@@ -25,7 +25,7 @@ def known_for_p(documents: int) -> str:
 
 
 def checks_can_fail(documents: int, known: int) -> bool:
-    """Tell whether so many documents show another decade or genre."""
+    """Tell whether these numbers of documents show another decade or genre."""
     return documents * known >= LEAST_SHARED * (documents + known)
 
 
@@ -37,7 +37,7 @@ def documents_for_checks(documents: int) -> str:
 
 
 def known_to_name(documents: int) -> int:
-    """Return how many known documents let one of so many be named alone: its q can then be `LEVEL`."""
+    """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
     return round(documents / LEVEL) - 1
 
 

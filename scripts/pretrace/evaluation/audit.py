@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import known_to_name
-from pretrace.evaluation.audit_controls import Documents, checks, standing_out
+from pretrace.evaluation.audit_controls import Documents, checks, outliers
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
     Conditions,
@@ -67,10 +67,10 @@ def audit(
     documents exchange their labels or, if `randomised`, the texts of each document that holds both kinds. A text
     without a document is a document of its own. Each method is at its default setting.
 
-    Documents that stand out from all others, of either side, take no part (`audit_controls.standing_out`). `control`:
+    Outlying documents, of either side, take no part (`audit_controls.outliers`). `control`:
     `audit_controls.checks`; none if labels were drawn at random. `positive`: members of `positive` (label 1), which the
     model surely read, against its other texts. `design`: `known_documents`, `known_texts`, `documents`, `texts` and
-    `typical_texts` (median of a document) that are compared; `standing_out` and `known_standing_out`, documents left
+    `typical_texts` (median of a document) that are compared; `outliers` and `known_outliers`, documents left
     out; `randomised`; `icc` (the share of the variance of scores that lies between documents); `smallest_effect`
     that is found in four of five audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT`
     (infinity: over 1,000); `ways` to exchange labels; `documents_to_name`, how many known documents let a single one in
@@ -94,7 +94,7 @@ def audit(
     out = np.zeros(len(frame), dtype=bool)
     if not texts.within:
         documents = Documents.of(_wording(frame, audited, known), language)
-        out_of_documents = standing_out(documents)
+        out_of_documents = outliers(documents)
         names = np.array(documents.names, dtype=object)[out_of_documents]
         out = frame["document"].isin(names).to_numpy(bool)
         rows += [
@@ -108,7 +108,7 @@ def audit(
     rows += _rows(frame[~out].reset_index(drop=True), texts.where(~out), methods, single=kind == "text")
     left = frame[out].groupby("suspect")["document"].nunique()
     rows += [_design_row(id, float(left.get(side, 0))) for id, side in
-             (("standing_out", True), ("known_standing_out", False))]  # fmt: skip
+             (("outliers", True), ("known_outliers", False))]  # fmt: skip
     if positive is not None:
         rows += _positive(positive, conditions)
     return _table(rows)
@@ -273,7 +273,8 @@ def _tied(scores: Floats) -> float:
 def _design(frame: pd.DataFrame, texts: Texts, units: Units) -> Iterator[Record]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
     ours, theirs = (frame[texts.suspect == side] for side in (True, False))
-    needed = next((count for count in range(1, 1001) if units.smallest_effect(count) <= SOUGHT), np.inf)
+    numbers_of_texts = range(1, 1001) if not texts.within else ()
+    needed = next((count for count in numbers_of_texts if units.smallest_effect(count) <= SOUGHT), np.inf)
     numbers: dict[str, float] = {
         "known_documents": theirs["document"].nunique(),
         "known_texts": len(theirs),

@@ -31,7 +31,7 @@ RELABELLINGS = 1_999
 """Of a check, at most."""
 
 FEW = 0.1
-"""Share of the documents that stand out, at most."""
+"""Share of outlying documents, at most."""
 
 FEWEST_USUAL = 8
 """Fewer documents do not show what is usual."""
@@ -40,7 +40,7 @@ MOST = 1_000
 """Documents that are compared by `checks`, at most: a matrix of all pairs is made."""
 
 FAR = 6.0
-"""A document stands out if it is this much less like the others than usual, in robust standard deviations."""
+"""An outlying document is this much less like the others than usual, in robust standard deviations."""
 
 MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 
@@ -230,7 +230,7 @@ def _stratum_means(values: Floats, stratum: Whole) -> Floats:
     return np.asarray(same @ (same.T @ values / np.maximum(same.sum(axis=0), 1)[:, None]))
 
 
-def standing_out(documents: Documents) -> Flags:
+def outliers(documents: Documents) -> Flags:
     """Mark documents that are far less like all others than usual: another language or script, another kind of text.
 
     None if these are more than `FEW`: then the kinds differ. Labels play no part, so that an exchange of the other

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.evaluation.resampling import relabellings, ways
+from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.evaluation.significance import LEVEL
 
@@ -130,10 +130,10 @@ class Units:
         centre = np.bincount(self.stratum, precision * self.mean) / np.bincount(self.stratum, precision)
         return np.asarray((self.mean - centre[self.stratum]) * np.sqrt(precision))
 
-    def p(self, seed: int) -> float:
-        """Return the share of relabellings whose suspects lie at least as high as these; drawn ones count these too."""
+    def p(self, seed: int, drawn: int = DRAWN) -> float:
+        """Return the share of relabellings whose suspects lie at least as high as these, which are one of them."""
         sums = np.concatenate(
-            [self.standardised @ labels for labels in relabellings(self.suspect, self.stratum, seed)]
+            [self.standardised @ labels for labels in relabellings(self.suspect, self.stratum, seed, drawn)]
         )
         return float((sums >= sums[0] - SUMMING).mean())
 
@@ -174,7 +174,7 @@ class Units:
     def smallest_effect(self, texts: int | None = None) -> float:
         """Return the effect that is found at `LEVEL` with probability `POWER`; infinite where no p is low enough.
 
-        `texts`: as if each suspect had so many.
+        `texts`: as if each suspect had this many.
         """
         if self.least_p > LEVEL:
             return np.inf

@@ -131,7 +131,7 @@ def relabellings(label: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) ->
     are.
 
     Units of a stratum exchange their labels (`label`, `stratum`: shape (units,)). Where there are at most as many ways
-    to do so as would be `drawn`, each comes once; elsewhere so many are drawn at random.
+    to do so as would be `drawn`, each comes once; elsewhere that number is drawn at random.
     """
     yield label[:, None].astype(np.float64)
     codes = np.unique(stratum, return_inverse=True)[1]

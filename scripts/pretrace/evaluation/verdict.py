@@ -48,7 +48,7 @@ class Verdict:
 def verdict(frame: pd.DataFrame) -> Verdict:
     """Return the verdict on a table of `audit.audit`.
 
-    `invalid`: a check fails, or all documents in question stand out from all others. `evidence`: p is at most `LEVEL`
+    `invalid`: a check fails, or all documents in question are outlying. `evidence`: p is at most `LEVEL`
     and the checks could have failed, or labels were drawn at random. `untested`: p is as low, and they could not.
     `none`: p is higher, and a control that the model surely read lies above the smallest effect that this audit finds.
     `impossible`: the rest.
@@ -57,7 +57,7 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     together = frame[(frame["unit"] == "all") & (frame["method"] == COMBINED)]["p"]
     p = float(together.iloc[0]) if len(together) else float("nan")
     documents, known = (int(design.get(name, 0)) for name in ("documents", "known_documents"))
-    if not documents and design["standing_out"]:
+    if not documents and design["outliers"]:
         return Verdict(
             "invalid", p, ("your documents are unlike all others in their words or letters",), (SAME_KIND,)
         )

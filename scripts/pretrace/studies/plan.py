@@ -1,14 +1,16 @@
 """A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES, Panel
-from pretrace.runtime.files import content_of
+from pretrace.runtime.files import content_of, read_json
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
@@ -193,6 +195,23 @@ class Plan:
             if target in ("all", f"{artifact.kind}s")
         ]
 
+    def artifacts_at(self, targets: Iterable[str]) -> list[str]:
+        """Return the artifacts that the targets are files of; [] if one is another file, or all results are to be kept.
+
+        They are where a run of the whole study has ended: a plan for less would make its scores again, with fewer
+        columns.
+        """
+        paths = {os.path.normpath(target) for target in targets}
+        files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
+        if not paths <= files or _selects(self.study.settings.model_dump()) or self._has_run_whole:
+            return []
+        return sorted({Path(path).stem for path in paths})
+
+    @property
+    def _has_run_whole(self) -> bool:
+        record = Path("results", self.study.name, "provenance.json")
+        return record.is_file() and not _selects(read_json(record)["config"])
+
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
@@ -319,6 +338,11 @@ class Plan:
         return {slug: entry.api.written() for slug, entry in entries if isinstance(entry, ApiModel)}
 
 
+def _selects(config: Mapping[str, Any]) -> bool:
+    """Return whether a configuration chooses artifacts of a study."""
+    return any(config.get(key) for key in ("only", "papers"))
+
+
 @dataclass(frozen=True, eq=False)
 class ShownArtifact:
     """A table or figure of a study: what its rule reads, and what its job is told."""
@@ -357,8 +381,7 @@ class ShownArtifact:
             yield "passes", *pair.slugs, pair.passes
             yield "times", *pair.slugs, pair.answer_times
             for kind in OF_A_PAIR:
-                # the paper prints letters of calibrated answers alone
-                if kind != "letters" or pair.deltas is not None or not self._shows_published:
+                if self._shows(kind, pair):
                     yield kind, *pair.slugs, pair.own(kind)
         for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
             yield "benchmarks", "", slug, self.plan.benchmark(slug).table
@@ -368,9 +391,13 @@ class ShownArtifact:
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
 
-    @property
-    def _shows_published(self) -> bool:
-        return "published" in RENDERERS[self.entry.renderer].needs
+    def _shows(self, kind: str, pair: Pair) -> bool:
+        """Return whether a kind of a pair's results is shown; some need an extraction or calibrated answers."""
+        if kind in ("windows", "extraction"):
+            return pair.extraction is not None
+        # the paper prints letters of calibrated answers alone
+        published = "published" in RENDERERS[self.entry.renderer].needs
+        return kind != "letters" or not published or pair.deltas is not None
 
     @property
     def entries(self) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def edited(seals: Sequence[Seal], code: str) -> list[str]:
 
 
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
-    """Return how many `others` (seals by study) audited the same texts or model: the best of many is no answer."""
+    """Return how many `others` (seals by study) audited the same texts or model: the best of many does not count."""
     plan = seals[-1]["plan"]
     texts, models = (
         {name for name, own in others.items() if any(_shared(plan, seal["plan"], key) for seal in own)}

@@ -18,6 +18,7 @@ from pretrace.render.phrases import signed
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import records_of
+from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
@@ -142,6 +143,9 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "How often the model read the texts, from which source, and whether every passage was among them."
         )
     lines = [("What follows", second), ("What does not follow", not_shown)]
+    if panel.pair in results.extraction:
+        back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
+        lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
     known = _counts(design, "known_documents", "known document", "known_texts")
@@ -163,7 +167,7 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     """Say which documents and passages take no part."""
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
-    known = int(design.get("known_standing_out", 0))
+    known = int(design.get("known_outliers", 0))
     parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
     words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
@@ -211,7 +215,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
         )
         yield "Found in four of five cases: if all lie above by", words
-    if "texts_needed" in design:
+    if "texts_needed" in design and not design["randomised"]:
         needed = design["texts_needed"]
         words = f"{needed:.0f}" if isfinite(needed) else "more documents, with more passages each"
         yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
