@@ -24,6 +24,7 @@ from pretrace.benchmarks.audit_design import (
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import located
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
@@ -84,7 +85,7 @@ class ClassTexts:
 
 
 def check_audit(
-    texts: Path, known: Path | None, language: str = "en", *, randomised: bool = False
+    texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None, *, randomised: bool = False
 ) -> list[str]:
     """Check the suspects (label null; where there are none, label 1) of the file `texts` against the known non-members
     (label 0) of `known`.
@@ -94,7 +95,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = list(located(texts))
+    rows = list(located(texts, cut=cut))
     label = None if any(text.label is None for _, text in rows) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
     if not suspects.rows:
@@ -106,7 +107,7 @@ def check_audit(
     if known is None:
         return [*_repeats(suspects), *_spread(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = list(located(known))
+        rows = list(located(known, cut=cut))
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
     else:
         given = rows
@@ -127,7 +128,11 @@ def check_audit(
         *_repeats(suspects),
         *_repeats(nonmembers),
         *_without_counterpart(suspects, nonmembers),
-        *(_lengths(suspects, nonmembers) or _characters(suspects, nonmembers)),
+        *(
+            _lengths(suspects, nonmembers) or _characters(suspects, nonmembers)
+            if cut is None or cut.unit == "words"
+            else []
+        ),
         *_forms(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),
