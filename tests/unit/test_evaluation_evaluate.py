@@ -83,7 +83,6 @@ def test_marks():
     assert rows["surprised", "grid", "auc", "k=2"] == ""
     assert rows["plain", "default", "tpr_at_1_fpr", ""] == "level_below_resolution"
     assert rows["plain", "default", "tpr_at_5_fpr", ""] == ""  # 1/30 is below 5 %
-    assert rows["plain", "held_out", "tpr_at_5_fpr", ""] == "level_below_resolution"  # 1/6 is not
 
 
 def test_a_level_of_one_non_member_is_resolved():

@@ -59,7 +59,7 @@ def test_allowed_false_positives_are_exact_whole_numbers(level, strict):
         wrong = np.arange(nonmembers + 1)
         fits = wrong * 100 < level * nonmembers if strict else wrong * 100 <= level * nonmembers
         assert (
-            allowed_false(f"tpr_at_{level}_fpr{strict}", np.array([float(nonmembers)]))[0]
+            allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers)
             == wrong[fits].max()
         )
 

@@ -63,7 +63,7 @@ def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                units.columns[estimand.rankings[0].column]._replace(setting=""): estimand
+                units.columns[estimand.ranking.columns[0]]._replace(setting=""): estimand
                 for estimand in estimands
                 if estimand.selection == selection and METRICS[estimand.metric] == metric
             }
@@ -76,10 +76,7 @@ def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[
                         ambiguous.add((key, name))
                         continue
                     theirs = rows[baseline]
-                    same = all(
-                        masks[a.column] == masks[b.column]
-                        for a, b in zip(row.rankings, theirs.rankings, strict=True)
-                    )
+                    same = masks[row.ranking.columns[0]] == masks[theirs.ranking.columns[0]]
                     partial += not same
                     both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
                     planned.append(Comparison(row, baseline, *both))
@@ -140,11 +137,7 @@ def compare(
 def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand, float]) -> float:
     if pair.theirs is not None:
         return values[pair.theirs]
-    members, nonmembers = np.array([rankings.sizes(key) for key in pair.row.rankings], dtype=np.float64).T
-    pairs = members * nonmembers
-    if not pairs.any():
-        return np.nan  # no fold holds both classes
-    return float(np.average(chance(METRICS[pair.row.metric], nonmembers), weights=pairs))
+    return chance(METRICS[pair.row.metric], rankings.sizes(pair.row.ranking)[1])
 
 
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:

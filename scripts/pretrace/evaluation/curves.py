@@ -15,7 +15,7 @@ PLACES = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
 
 SELECTIONS = ("default", "best_on_test")
-"""Held-out settings differ from fold to fold, and their scores are never drawn as one."""
+"""Held-out settings may differ from fold to fold."""
 
 
 def roc_curves(

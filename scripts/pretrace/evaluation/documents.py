@@ -28,15 +28,15 @@ def document_metrics(
 ) -> Iterator[tuple[Estimand, str, float, float, float]]:
     """Yield (estimand, metric, value, low, high) of documents alone.
 
-    `auc_as_published` of every estimand of one column, and the accuracies of question methods' default and grid.
+    `auc_as_published` of every estimand but held-out ones, and the accuracies of question methods' default and grid.
     `weights` (documents, resamples) are those of the bootstrap. The AUC as published is the mean over the first
     ten resamples, its interval that of a single one. An accuracy is the mean over the documents of one class; those of
     settings chosen by their AUC are not reported.
     """
     for estimand in estimands:
-        if len(estimand.rankings) > 1 or estimand.metric != 0:
+        if estimand.selection == "held_out" or estimand.metric != 0:
             continue
-        column = estimand.rankings[0].column
+        column = estimand.ranking.columns[0]
         scored = units.scored[column]
         scores, label, weight = units.scores[column, scored], units.label[scored], weights[scored]
         draws = youden_accuracy(scores, label, weight)
@@ -75,7 +75,7 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
     for estimand in estimands:
         if estimand.selection != "default" or estimand.metric != 0:
             continue
-        column = estimand.rankings[0].column
+        column = estimand.ranking.columns[0]
         members, nonmembers = (
             units.scores[column, units.scored[column] & kind] for kind in (units.label, ~units.label)
         )

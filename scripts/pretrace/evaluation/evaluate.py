@@ -1,6 +1,6 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -54,9 +54,8 @@ def evaluate(
     Selections: `grid`, a row a setting; `default`, `best_on_test` and `held_out`, the settings taken as given
     (`selection.choose`). Every row has an interval. Variants of a method (a parameter outside the grid off its default)
     choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole, whose rows have
-    the subset "". The same `resamples` serve every method of one subset, length, evaluation set and draw. They redraw
-    documents (or texts), each keeping its fold: redrawn within folds, which hold few documents, they would scatter too
-    little.
+    the subset "". The same `resamples` of documents (or texts) serve every method of one subset, length, evaluation set
+    and draw.
 
     Tests: `bootstrap` on default and held-out, `t_as_published` on default. Texts without a score, for one method, and
     without a label, for all, are left out.
@@ -117,7 +116,7 @@ def _evaluate_units(
     ]
     describe = _Described(units, settings, choices, mostly_empty(units, settings), np.array(learned))
     grid = [
-        Estimand("grid", metric, (RankingKey(column),))
+        Estimand("grid", metric, RankingKey((column,)))
         for column in range(len(units.columns))
         for metric in range(len(METRICS))
     ]
@@ -133,7 +132,7 @@ def _evaluate_units(
         rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
     ]
     factors = widening(units, settings)
-    of_estimands = np.array([factors[estimand.rankings[0].column] for estimand in estimands])
+    of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
     draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
     ends = zip(*_intervals(estimands, draws, values), strict=True)
     numbers = {
@@ -142,18 +141,16 @@ def _evaluate_units(
     }
     metrics: Rows = []
     for estimand in [*grid, *chosen]:
-        # a fold that lacks a class does not count
-        sizes = [size for size in map(rankings.sizes, estimand.rankings) if all(size)]
-        totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
-        row = (*totals, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, sizes))
+        size = rankings.sizes(estimand.ranking)
+        row = (*size, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, size))
         metrics.append(describe.keys(estimand) + row)
     known = dict(zip(estimands, values, strict=True))
     tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)))
     if units.unit == "document":
         weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
         for estimand, *value in document_metrics(units, [*grid, *chosen], weights):
-            size = rankings.sizes(estimand.rankings[0])
-            metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, [size])))
+            size = rankings.sizes(estimand.ranking)
+            metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, size)))
         tested += welch_tests(units, chosen)
     return metrics, [(*describe.keys(test.row), *test[1:]) for test in tested]
 
@@ -176,20 +173,19 @@ class _Described:
     learned: Flags
 
     def keys(self, estimand: Estimand) -> tuple[Any, ...]:
-        """Return the keys of a row: settings in fold order; empty where a method has none."""
+        """Return the keys of a row: its setting, or those of the folds in their order."""
         units = self.units
-        columns = [units.columns[key.column] for key in estimand.rankings]
-        setting = "|".join(column.setting for column in columns)
-        about = columns[0]._asdict() | {"setting": setting if setting.strip("|") else ""}
+        columns = [units.columns[column] for column in estimand.ranking.columns]
+        about = columns[0]._asdict() | {"setting": "|".join(column.setting for column in columns)}
         if columns[0].draw < 0:
             about["draw"] = units.draw
         place = (units.slice.subset, units.slice.length, units.evaluation_set, estimand.selection)
         return (units.unit, *about.values(), *place)
 
-    def marks(self, estimand: Estimand, sizes: Iterable[tuple[int, int]]) -> str:
-        """Return the marks of a row; `sizes`: the members and non-members of each ranking."""
+    def marks(self, estimand: Estimand, size: tuple[int, int]) -> str:
+        """Return the marks of a row; `size`: its members and non-members."""
         units, selection = self.units, estimand.selection
-        columns = [key.column for key in estimand.rankings]
+        columns = [*estimand.ranking.columns]
         convention = self.settings.METHODS[units.columns[columns[0]].method].convention
         level = level_of(METRICS[estimand.metric])
         few = selection == "held_out" and units.few_documents
@@ -201,7 +197,7 @@ class _Described:
             "conditional_on_documents": units.groups.conditional,
             "cross_fitted": self.learned[columns].any(),
             "convention_default": selection == "default" and bool(convention),
-            "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
+            "level_below_resolution": level is not None and level * size[1] < 100,
             "over_5_percent_empty": self.empty[columns].any(),
         }
         return ";".join(sorted(mark for mark, holds in marks.items() if holds))

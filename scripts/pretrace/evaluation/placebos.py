@@ -74,7 +74,7 @@ def placebos(
                     "n_members": int(ranked.label.sum()), "n_nonmembers": int((~ranked.label).sum()),
                 }  # fmt: skip
                 for estimand, value in zip(estimands, values.tolist(), strict=True):
-                    column = ranked.columns[estimand.rankings[0].column]
+                    column = ranked.columns[estimand.ranking.columns[0]]
                     chosen = {"selection": estimand.selection, "metric": metrics.METRICS[estimand.metric]}
                     rows.append(of_all | column._asdict() | chosen | {"value": value})
             progress.update()

@@ -73,7 +73,7 @@ MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
     "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
-    "level_below_resolution": "the false-positive level is below one non-member (at held-out settings, of a fold)",
+    "level_below_resolution": "the false-positive level is below one non-member",
     EMPTY: "over 5 % of the texts have no such token and score the maximum",
     AT_EDGE: (
         "the chosen setting (held out: that of more than half of the folds) lies at an edge of its grid; a better "

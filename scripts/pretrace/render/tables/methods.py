@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of
-from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
@@ -97,8 +96,6 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
             f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
             "star holds in every draw."
         )
-    if "held_out" in artifact.selections:
-        notes += _few_documents(panels, single)
     notes += other_texts_note(panels, single)
     return notes + ([AVERAGE_NOTES[options.average]] if len(single) < len(frame) else [])
 
@@ -109,15 +106,6 @@ AVERAGE_NOTES = {
     "subset": "Average: over the subsets, which share no text; its interval takes their errors as independent.",
     "model": "Average: mean over the models, which share their texts, and therefore without an interval.",
 }
-
-
-def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """Say which panels of documents have no held-out value, and why."""
-    of_documents = frame[(frame["unit"] == "document") & (frame["selection"] == "default")]
-    counts = (of_documents["n_members"] + of_documents["n_nonmembers"]).groupby(of_documents["panel"]).last()
-    few = [f"{panels[int(str(panel))].name} ({n})" for panel, n in counts.items() if n < LEAST_ANSWERED]
-    text = f"No held-out value under {LEAST_ANSWERED} documents, since a fold has too few of them: {'; '.join(few)}."
-    return [text] if few else []
 
 
 def setting_table(artifact: Artifact, results: Results) -> Table:
@@ -219,8 +207,7 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
 def selection_gap(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a method, a column a panel, and their mean: the best value on test minus the held-out one.
 
-    The two rest on the same texts, so the gap has no interval. A method without a hyperparameter has one setting: its
-    gap is what averaging over folds alone does. A mark says that the held-out choice lies at an edge of its grid.
+    The two rest on the same texts, so the gap has no interval; a method with one setting has no gap. A mark says that the held-out choice lies at an edge of its grid.
     """
     panels = results.panels(artifact)
     frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
@@ -229,9 +216,8 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     )
     notes = [
         *conditions(artifact, records_of(frame)),
-        f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval. A method "
-        "with one setting has nothing to choose: its gap is what averaging over folds does. Average: mean and standard "
-        "deviation over the columns.",
+        f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval; 0 for a "
+        "method with one setting. Average: mean and standard deviation over the columns.",
     ]
     return table_of(artifact, by_method(frame, panels, ["gap"]), notes, frame)
 
