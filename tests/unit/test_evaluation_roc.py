@@ -58,10 +58,7 @@ def test_allowed_false_positives_are_exact_whole_numbers(level, strict):
     for nonmembers in range(1, 2001):
         wrong = np.arange(nonmembers + 1)
         fits = wrong * 100 < level * nonmembers if strict else wrong * 100 <= level * nonmembers
-        assert (
-            allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers)
-            == wrong[fits].max()
-        )
+        assert allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers) == wrong[fits].max()
 
 
 def test_a_class_that_a_resample_lost_leaves_no_pairs():

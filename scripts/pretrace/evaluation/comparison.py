@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pretrace.evaluation.metrics import METRICS, level_of
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand, Rankings
@@ -114,6 +115,8 @@ def compare(
 ) -> list[Tested]:
     """Run every test; the bootstrap's not where a class has few documents (`RankedUnits.few_documents`).
 
+    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class.
+
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
     """
     tested: list[Tested] = []
@@ -129,7 +132,9 @@ def compare(
         results = {} if few else {"bootstrap": bootstrap_test(centred(drawn, differences) if rate else drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
+        small = np.array([min(rankings.sizes(pair.ours.ranking)) < LEAST_DOCUMENTS for pair in group])
         for test, result in results.items():
+            result.p[small] = np.nan
             tested += _rows(group, test, differences, result)
     return tested
 

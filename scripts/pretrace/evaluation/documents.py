@@ -7,6 +7,7 @@ import numpy as np
 
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
+from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
@@ -67,7 +68,8 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
 def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Tested]:
     """Run Welch's t-test between the scores of members and non-members, of every default setting.
 
-    Holm's family is the methods of the units. A class of one document, or scores without spread, leave nothing to test.
+    Holm's family is the methods of the units. A class of fewer than `FEWEST_DOCUMENTS`, or scores without spread, leave
+    nothing to test.
     """
     from scipy.stats import ttest_ind
 
@@ -79,7 +81,7 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
         members, nonmembers = (
             units.scores[column, units.scored[column] & kind] for kind in (units.label, ~units.label)
         )
-        if min(len(members), len(nonmembers)) < 2:
+        if min(len(members), len(nonmembers)) < FEWEST_DOCUMENTS:
             continue
         error = np.sqrt(sum(values.var(ddof=1) / len(values) for values in (members, nonmembers)))
         if error >= NO_SPREAD:

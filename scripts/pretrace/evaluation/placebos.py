@@ -64,7 +64,7 @@ def placebos(
             )
             columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
-            for ranked in ranked_units("text", units, columns, sets):
+            for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
                 rankings = Rankings(ranked)
                 estimands = choose(ranked, rankings, settings).estimands
                 values = rankings.values(estimands, np.ones((len(ranked.label), 1)))[:, 0]

@@ -8,9 +8,10 @@ import numpy as np
 
 from pretrace.evaluation.roc import Flags, Floats, Ranking, ratio
 from pretrace.evaluation.scores import RankedUnits
-from pretrace.evaluation.significance import CROSS_FITTED
+from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
+
 
 class Settings(Protocol):
     """Look up methods and their settings, as the module `known` has them."""
@@ -68,7 +69,9 @@ class Rankings:
         from scipy.stats import rankdata
 
         ranks = rankdata(self.units.scores[[*columns]], axis=1, nan_policy="omit")
-        return np.asarray(ranks[np.searchsorted(self.units.folds, self.units.fold), np.arange(ranks.shape[1])])
+        return np.asarray(
+            ranks[np.searchsorted(self.units.folds, self.units.fold), np.arange(ranks.shape[1])]
+        )
 
     def ranking(self, key: RankingKey) -> Ranking:
         if key not in self._known:
@@ -232,7 +235,6 @@ def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
 
 
 def widening(units: RankedUnits, settings: Settings) -> Floats:
-    """Return how much wider than by the bootstrap each column's intervals must be; 1 if the bootstrap is enough."""
-    return np.array(
-        [CROSS_FITTED if settings.cross_fitted(column.method) else 1.0 for column in units.columns]
-    )
+    """Return how much wider than by the bootstrap each column's intervals must be."""
+    learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
+    return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.questions.known import is_control
 
 PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
@@ -87,8 +88,9 @@ MARK_NOTES = {
         "above the baseline by a two-tailed t-test over ten resamples, p < 0.05, not corrected, which a paper's star "
         "probably is: its p falls as resamples are added, whatever the texts"
     ),
+    FEW_TEXTS: "a class has fewer than 5 texts: no interval and no test",
 }
-MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefgh", strict=True))
+MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefghi", strict=True))
 
 PARAMETER_LABELS = {
     "a": "upper bound a",

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
+from pretrace.evaluation.significance import Z
 from pretrace.render.registry import Panel
 
 STAR_LEVEL = 0.05
@@ -31,6 +32,20 @@ def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
     types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
     return frame.astype({column: dtype for column, dtype in types.items() if column in frame})
+
+
+def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside.
+
+    Bonferroni's: they hold for all methods of the group at once, and so for the chosen one.
+    """
+    from scipy.special import ndtri
+
+    groups = [frame[key] for key in by]
+    methods = (~frame["control"].astype(bool)).groupby(groups, dropna=False).transform("sum").clip(lower=1)
+    factor, value = ndtri(1 - 0.025 / methods) / Z, frame["value"].astype(float)
+    ends = {end: value + factor * (frame[end].astype(float) - value) for end in ("low", "high")}
+    return pd.DataFrame(ends).clip(0, 1)
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
