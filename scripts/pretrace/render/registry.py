@@ -122,7 +122,8 @@ class Missing(Keys):
 class Artifact(Keys):
     """An artifact as a study resolves it: registry and study merged.
 
-    `cautions` are sentences that are printed under it, `names` what slugs are called in print.
+    `cautions` are sentences that are printed under it, `null_models` those of its models that saw neither class,
+    `names` what slugs are called in print.
     """
 
     artifact: str
@@ -143,6 +144,7 @@ class Artifact(Keys):
     unavailable: str = ""
     missing: list[Missing] = []
     cautions: list[str] = []
+    null_models: list[str] = []
     names: dict[str, str] = {}
 
     def called(self, slugs: str) -> str:
