@@ -11,7 +11,7 @@ from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
 from pretrace.evaluation.metrics import FEW_TEXTS, KEYS, METRICS, level_of
 from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
-from pretrace.evaluation.roc import Flags, Floats, compact
+from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
     EvaluationSet,
     RankedUnits,
@@ -146,7 +146,8 @@ def _evaluate_units(
     factors = widening(units, settings)
     of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
     draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
-    ends = zip(*_intervals(estimands, draws, values, units.groups.least), strict=True)
+    texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
+    ends = zip(*_intervals(estimands, draws, values, texts), strict=True)
     numbers = {
         estimand: tuple(map(float, (value, *pair)))
         for estimand, value, pair in zip(estimands, values, ends, strict=True)
@@ -169,16 +170,17 @@ def _evaluate_units(
 
 
 def _intervals(
-    estimands: Sequence[Estimand], draws: Floats, values: Floats, groups: int
+    estimands: Sequence[Estimand], draws: Floats, values: Floats, texts: Whole
 ) -> tuple[Floats, Floats]:
     """Return the ends of the estimands' 95 % intervals, given their resamples `draws` (estimands, resamples).
 
-    Resamples of a value near 0 or 1 hardly scatter. So no interval is shorter than Wilson's of as many trials as there
-    are `groups`, of an AUC three times as many: near 1 its variance for n texts of each class is about that of 3n.
+    Resamples of a value near 0 or 1 hardly scatter. So no interval is shorter than Wilson's of as many trials as the
+    smaller class has `texts`, of an AUC three times as many: near 1, its variance for n texts of each class is about
+    that of a share of 3n.
     """
     rates = np.array([level_of(METRICS[estimand.metric]) is not None for estimand in estimands])
     low, high = percentile_interval(np.where(rates[:, None], centred(draws, values), draws))
-    least, greatest = wilson(values, np.where(rates, groups, 3.0 * groups))
+    least, greatest = wilson(values, np.maximum(texts, 1) * np.where(rates, 1.0, 3.0))
     return np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, greatest), 0, 1)
 
 

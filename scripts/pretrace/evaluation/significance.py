@@ -83,8 +83,8 @@ def expansion(groups: int) -> float:
     """Return how much wider than their percentiles the intervals from few groups are.
 
     Resamples scatter too little by (n - 1) / n in variance, and few groups call for Student's t. T. Hesterberg, What
-    Teachers Should Know About the Bootstrap, The American Statistician 69, 2015. 1 for a single group, of which a
-    resample shows nothing.
+    Teachers Should Know About the Bootstrap, The American Statistician 69, 2015. 1 for a single group,
+    whose resamples are all alike.
     """
     from scipy.special import stdtrit
 

@@ -237,7 +237,7 @@ def table_of(
     if signs - meanings.keys():
         notes = (
             *notes,
-            "(1 of 7 shots): only so many shots fit into the model's context beside the longest text.",
+            "(1 of 7 shots): only this many shots fit into the model's context beside the longest text.",
         )
     raised = tuple(map(_signs_raised, blocks))
     return Table(artifact.title, artifact.artifact, raised, notes, frame, reading)
