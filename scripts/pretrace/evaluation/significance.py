@@ -91,6 +91,17 @@ def expansion(groups: int) -> float:
     return float((groups / (groups - 1)) ** 0.5 * stdtrit(groups - 1, 0.975) / Z) if groups > 1 else 1.0
 
 
+def simultaneous(values: ArrayLike, ends: ArrayLike, methods: ArrayLike) -> Floats:
+    """Return an end of 95 % intervals so that they hold for several methods at once: Bonferroni's.
+
+    Whichever of the methods is chosen, as the best, its interval holds. NaN without an end.
+    """
+    from scipy.special import ndtri
+
+    values, ends = np.asarray(values, np.float64), np.asarray(ends, np.float64)
+    return np.clip(values + ndtri(1 - 0.025 / np.asarray(methods)) / Z * (ends - values), 0, 1)
+
+
 def wilson(share: Floats, trials: Floats) -> tuple[Floats, Floats]:
     """Return the ends of Wilson's 95 % interval of shares. E. B. Wilson, J. American Statistical Association, 1927."""
     z2 = Z**2

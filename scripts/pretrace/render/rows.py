@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.significance import Z
+from pretrace.evaluation.significance import simultaneous
 from pretrace.render.registry import Panel
 
 STAR_LEVEL = 0.05
@@ -35,17 +35,13 @@ def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
 
 
 def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
-    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside.
-
-    Bonferroni's: they hold for all methods of the group at once, and so for the chosen one.
-    """
-    from scipy.special import ndtri
-
+    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside."""
     groups = [frame[key] for key in by]
     methods = (~frame["control"].astype(bool)).groupby(groups, dropna=False).transform("sum").clip(lower=1)
-    factor, value = ndtri(1 - 0.025 / methods) / Z, frame["value"].astype(float)
-    ends = {end: value + factor * (frame[end].astype(float) - value) for end in ("low", "high")}
-    return pd.DataFrame(ends).clip(0, 1)
+    value = frame["value"].astype(float)
+    return pd.DataFrame(
+        {end: simultaneous(value, frame[end].astype(float), methods) for end in ("low", "high")}
+    )
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
