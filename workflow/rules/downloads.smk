@@ -22,7 +22,7 @@ rule fetch_package:
         file=alternatives(download.file for download in STUDY.downloads.values()),
     priority: PLAN.soon
     params:
-        download=lambda wildcards: PLAN.download(wildcards.file),
+        download=lambda wildcards: asked().download(wildcards.file),
         attempts=config["attempts"],
     script:
         "../../scripts/fetch_package.py"
@@ -36,7 +36,7 @@ rule fetch_dataset:
     wildcard_constraints:
         part="texts|views",
     params:
-        entry=lambda wildcards: PLAN.benchmark(wildcards.benchmark).fetched(wildcards.part),
+        entry=lambda wildcards: asked().benchmark(wildcards.benchmark).fetched(wildcards.part),
         seed=config["seed"],
         attempts=config["attempts"],
     script:
