@@ -11,6 +11,7 @@ from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registe
 from pretrace.benchmarks.loaders.archives import Archives
 from pretrace.benchmarks.loaders.king_james import QuotedVerses
 from pretrace.benchmarks.loaders.local import LocalEntry
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.models.entries import (
@@ -91,6 +92,11 @@ def files_of(entry: BenchmarkEntry) -> list[Path]:
     """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
     paths = (entry.path, entry.known) if isinstance(entry, LocalEntry) else ()
     return [Path(path) for path in paths if path is not None]
+
+
+def cut_of(entry: BenchmarkEntry) -> Cut | None:
+    """Return how the user's own works are cut into passages."""
+    return entry.cut if isinstance(entry, LocalEntry) else None
 
 
 def path_of(entry: Entry) -> str | None:
