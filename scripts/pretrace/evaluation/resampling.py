@@ -15,7 +15,7 @@ LEAST_DOCUMENTS = 10
 """Fewer documents of a class are too few for tests between methods, and for settings chosen on other documents."""
 
 FEWEST_DOCUMENTS = 5
-"""A class with fewer documents is resampled by text, conditional on its documents."""
+"""A class with fewer documents is resampled by text, conditional on these; one of fewer texts has no interval."""
 
 BOTH = 2
 """The stratum of groups with texts of both classes; those of one class are in the stratum 1 (members) or 0."""
@@ -32,11 +32,9 @@ _FEWEST_AT_ONCE = 8
 def too_few(document: Whole) -> bool:
     """Tell whether texts of a class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
 
-    Texts without a document, or each with its own, are their own units.
+    A text without a document is one of its own.
     """
-    named = document[document >= 0]
-    documents = len(np.unique(named)) + int((document < 0).sum())
-    return documents < min(LEAST_DOCUMENTS, len(document))
+    return len(np.unique(document[document >= 0])) + int((document < 0).sum()) < LEAST_DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,11 @@ class Groups:
     of_text: Whole
     stratum: Whole
     conditional: bool
+
+    @property
+    def least(self) -> int:
+        """Return the number of groups in the smallest stratum."""
+        return min(int(self.of_text[self.stratum == kind].max()) + 1 for kind in np.unique(self.stratum))
 
 
 def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:

@@ -51,6 +51,8 @@ class Artifact(ArtifactEntry):
     """The models that could not be asked."""
     cautions: list[str] = []
     """Sentences that are printed under it."""
+    null_models: list[str] = []
+    """Those of its models that saw neither class."""
     names: dict[str, str] = {}
     """What the slugs that it shows are called in print."""
 
@@ -296,6 +298,18 @@ def with_names(artifact: Artifact, titles: Mapping[str, str]) -> Artifact:
     names = {slug: title + f" ({slug})" * (several[title] > 1) for slug, title in called.items()}
     panels = [panel.replaced(names=names) for panel in artifact.panels]
     return artifact.model_copy(update={"names": names, "panels": panels})
+
+
+def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
+    """Return the models that an artifact shows and that were trained on neither members nor non-members."""
+    shown = {
+        slug: models[slug] for slug in sorted({panel.model for panel in artifact.panels}) if slug in models
+    }
+    return [
+        slug
+        for slug, entry in shown.items()
+        if isinstance(entry, TrainedModel) and not entry.training.members
+    ]
 
 
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
