@@ -19,5 +19,6 @@ rule audit_texts:
         known=pair.known.benchmark_slug,
         positive=pair.positive.benchmark_slug,
         language=benchmark.entry.language,
+        randomised=benchmark.entry.randomised,
     script:
         "../../scripts/audit_texts.py"

@@ -191,7 +191,8 @@ def _row(task: _Task, records: list[dict[str, Any]]) -> dict[str, Any]:
         {"file": f"{chunk.key}.parquet", "sha256": record["sha256"]}
         for chunk, record in zip(task.chunks, records, strict=True)
     ]
-    return task.read.key.to_json() | {"statistics": task.read.statistics, "files": files} | cost_of(records)
+    about = {"statistics": task.read.statistics, "shots_used": task.prompt_prefix.shots_used, "files": files}
+    return task.read.key.to_json() | about | cost_of(records)
 
 
 @contextmanager

@@ -30,7 +30,6 @@ class Panel(Keys):
     references: Maybe[list[str]] = None
     label: Maybe[str] = None
     settings: Maybe[dict[str, str]] = None
-    size: Maybe[bool] = None
     view: Maybe[str] = None
     draw: Maybe[int] = None
     reference: Maybe[str] = None
@@ -124,8 +123,8 @@ class Missing(Keys):
 class Artifact(Keys):
     """A table or figure as a study resolves it: the keys of `studies.keys.WrittenArtifact`, registry and study merged.
 
-    Without panels, there is one for each run. `cautions` are sentences that are printed under it, `names` what slugs
-    are called in print.
+    Without panels, there is one for each run. `cautions` are sentences that are printed under it, `null_models` those
+    of its models that saw neither class, `names` what slugs are called in print.
     """
 
     slug: str
@@ -145,6 +144,7 @@ class Artifact(Keys):
     panels: list[Panel] = []
     missing: list[Missing] = []
     cautions: list[str] = []
+    null_models: list[str] = []
     names: dict[str, str] = {}
 
     @field_serializer("options")
@@ -182,12 +182,12 @@ class Artifact(Keys):
     def one_setting(self) -> str:
         """Return the first selection that gives a method one setting (`default` if the artifact names none).
 
-        Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
+        Raises `InputError` for `held_out`, which may have a setting a fold.
         """
         selection = self.selection[0] if self.selection else "default"
         if selection == "held_out":
             raise self.error(
-                "selection 'held_out' has a setting for each fold, whose scores are not drawn as one; use default or "
+                "selection 'held_out' has a setting for each fold, which this figure does not draw; use default or "
                 "best_on_test"
             )
         return selection

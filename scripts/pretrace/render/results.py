@@ -13,8 +13,9 @@ from pretrace.evaluation.averages import Record, averages_of, number, over_draws
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, KEYS, rows_like
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
-from pretrace.questions.known import is_control
+from pretrace.questions.known import METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
 from pretrace.runtime.errors import InputError
@@ -145,31 +146,24 @@ class Results:
             raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
         return texts
 
-    def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
-        """Return a panel's rows of a test of whole benchmarks, of the subset and length as it is written.
-
-        A panel without a subset is of all subsets together, one without a length of all lengths.
-        """
-        frame = self.read(statistic, panel.pair)
-        lengths = frame["length"].unique()
-        only = None if len(lengths) != 1 or pd.isna(lengths[0]) else int(lengths[0])
-        length = only if panel.length is None else panel.length
-        place = panel.replaced(subset=panel.subset or "", length=length, references=None)
-        rows = frame[in_place(frame, place) & _fixed(frame, place)]
-        if "reference" in rows:
-            # a panel need not name a reference of each kind: the first rows that have those that it names
-            named = {*(panel.references or ())}
-            fitting = [names for names in rows["reference"].unique() if named <= {*names.split(", ")}]
-            rows = rows[rows["reference"].isin(fitting[:1])]
-        if rows.empty and hint:
-            raise artifact.empty(hint, panel)
-        return rows
-
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
         entries = {panel.called(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
         said = {name: entry["caution"] for name, entry in entries.items() if "caution" in entry}
         return [f"{name}: {caution.rstrip('.')}." for name, caution in said.items()]
+
+    def draws_of(self, panel: Panel, method: str) -> list[int]:
+        """Return the draws of shots that a method was evaluated in on a panel; none without shots, or of one draw."""
+        name = method.split(";")[0]
+        if panel.draw is not None or "shots" not in METHODS[name].defaults:
+            return []
+        frame = self.read("metrics", panel.pair)
+        rows = frame[(frame["method"] == name) & (frame["selection"] == "default") & in_place(frame, panel)]
+        rows = rows[_fixed(rows, panel, "draw") & rows["draw"].notna()]
+        variants = [named_variant(name, setting) for setting in rows["setting"]]
+        return sorted(
+            {int(draw) for draw, variant in zip(rows["draw"], variants, strict=True) if variant == method}
+        )
 
     def panels(self, artifact: Artifact) -> list[Panel]:
         """Return the artifact's panels, each with one subset ("" for none) and one length (None for none).
@@ -286,9 +280,33 @@ def _published_test(row: Record, test: Record) -> Record:
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
-    frame = estimates(artifact.replaced(baseline=BLIND), results, ["held_out"], placebos=True)
+    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier.
+
+    Of methods with shots each row is the mean over the draws that were evaluated (`draws`, their number; else 1).
+    """
+    artifact = artifact.replaced(baseline=BLIND)
+    frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
+    panels = results.panels(artifact)
+    rows = [_over_all_draws(artifact, results, panels[row["panel"]], row) for row in records_of(frame)]
+    frame = long_frame(rows)
     return frame.assign(beats_blind=above_baseline(frame))
+
+
+def _over_all_draws(artifact: Artifact, results: Results, panel: Panel, row: Record) -> Record:
+    """Return a method's row as the mean over all draws of shots, with its place among the placebos of one draw each."""
+    draws = results.draws_of(panel, row["method"])
+    if len(draws) < 2 or row["average"]:
+        return row
+    options = artifact.options.model_copy(update={"draws": draws, "average": ""})
+    one = artifact.replaced(panels=[panel], methods=[row["method"]], metric=row["metric"], options=options)
+    [mean] = records_of(estimates(one, results, ["held_out"]))
+    averaged = {key: mean[key] for key in mean.keys() - {"panel"}} | {"draws": len(draws)}
+    if row["placebos"]:
+        placebos = results.like("placebos", panel, row | {"view": panel.view or "original"})
+        others = placebos.loc[placebos["placebo"].astype(bool), "value"]
+        averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
+        averaged["rank"] = 1 + int((others >= mean["value"]).sum())
+    return row | averaged
 
 
 def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
@@ -312,11 +330,11 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     return (subset & of_length).fillna(False).astype(bool)
 
 
-def _fixed(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Tell which rows agree with what the panel fixes; "" and null: the key does not apply."""
+def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
+    """Tell which rows agree with what the panel fixes, `but` for one key; "" and null: the key does not apply."""
     fixed = pd.Series(True, frame.index)
     for key, values in panel.fixed.items():
-        if key in frame:
+        if key in frame and key != but:
             fixed &= frame[key].isna() | frame[key].isin([*values, ""]).astype(bool)
     return fixed
 
@@ -362,6 +380,16 @@ def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
     types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
     return frame.astype({column: dtype for column, dtype in types.items() if column in frame})
+
+
+def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside."""
+    groups = [frame[key] for key in by]
+    methods = (~frame["control"].astype(bool)).groupby(groups, dropna=False).transform("sum").clip(lower=1)
+    value = frame["value"].astype(float)
+    return pd.DataFrame(
+        {end: simultaneous(value, frame[end].astype(float), methods) for end in ("low", "high")}
+    )
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:

@@ -240,17 +240,14 @@ class Plan:
 
     def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
         """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
-        sized = {panel.pair for panel in artifact.panels if panel.size}
         for pair in pairs:
             yield "passes", *pair.slugs, pair.passes
             yield "times", *pair.slugs, pair.answer_times
-            # some take long or need shots or an extraction; the papers print letters of calibrated answers alone
+            # some need an extraction; the papers print letters of calibrated answers alone
             left_out = {
                 "windows": pair.extraction is None,
                 "extraction": pair.extraction is None,
-                "corpus_size": pair.slugs not in sized,
                 "letters": "published" in artifact.needs and pair.deltas is None,
-                "codec": not pair.draws_shots,
             }
             yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
             if pair.extraction is None and (whole := self._whole_works(pair)):

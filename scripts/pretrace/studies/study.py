@@ -18,6 +18,7 @@ from pretrace.runtime.schema import Slug, parse, read_yaml
 from pretrace.studies.artifacts import (
     check_choices,
     methods_left_out,
+    null_models,
     prefix_cautions,
     registered_artifacts,
     require_artifact,
@@ -210,8 +211,9 @@ def _in_print(
     artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
 ) -> Artifact:
     """Return the artifact with its cautions, and with the titles of what it shows."""
-    cautions = prefix_cautions(artifact, runs, models.entries)
-    return with_names(artifact.model_copy(update={"cautions": cautions}), titles)
+    added = {"cautions": prefix_cautions(artifact, runs, models.entries)}
+    added["null_models"] = null_models(artifact, models.entries)
+    return with_names(artifact.model_copy(update=added), titles)
 
 
 def _default(runs: list[Run]) -> list[str]:
