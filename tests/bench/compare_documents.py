@@ -71,9 +71,9 @@ def extracted(document: str, scale: float = 1, *columns: str) -> Row:
     return Row("tables/extraction.csv", where, columns or ("extractable",), scale, 0.02)
 
 
-def audited(model: str) -> Row:
+def audited(model: str, benchmark: str) -> Row:
     """Return the effect of an audit's texts together; in standard deviations, so twice an AUC's tolerance."""
-    where = (("model", model), ("unit", "all"), ("method", "combined"))
+    where = (("model", model), ("benchmark", benchmark), ("unit", "all"), ("method", "combined"))
     return Row("tables/audit.csv", where, ("effect",), tolerance=0.1)
 
 
@@ -118,8 +118,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (README, "Chinese, 512 words | trained here on the members | Min-K%++ | {} [{}, {}] | {} [{}, {}] |",
      [Found("pico-zh-small", "peoples_daily", 512, "min_k_pp", BEST),
       Found("pico-zh-small", "peoples_daily", 512, "blind", INTERVAL)]),
-    (README, "trained here on neither members nor non-members | ReCall | {} [{}, {}] | {} [{}, {}] |",
-     [Found(NULL, "sotu_split", 64, "recall", BEST), Found(NULL, "sotu_split", 64, "blind", INTERVAL)]),
+    (README, "trained here on neither members nor non-members | DC-PDD | {} [{}, {}] | {} [{}, {}] |",
+     [Found(NULL, "sotu_split", 64, "dc_pdd", BEST), Found(NULL, "sotu_split", 64, "blind", INTERVAL)]),
     (EMBEDDED, "AUC of Loss is {}; its placebos have {} ± {}.",
      [Found(SMOLLM, "sotu", 32, "loss", ("value", "placebo_mean", "placebo_sd"))]),
     (EMBEDDED, "Gap-K% ({}) ranks first", [Found(SMOLLM, "sotu", 32, "gap_k")]),
@@ -179,10 +179,11 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "greedy decoding emits {} %",
      [Row("tables/extraction.csv", (("model", "pico-en-by-heart"), ("subset", "100x"), ("unit", "class"), ("label", 1)),
           ("greedy",), 100, 0.2)]),
-    (EMBEDDED, "| medium, at random within addresses | {} |", [audited(MEDIUM)]),
-    (EMBEDDED, "| null model, the same texts | {} |", [audited(NULL)]),
-    (EMBEDDED, "| whole addresses in or out | {} |", [audited("pico-en-segments")]),
-    (EMBEDDED, "| by date | {} |", [audited("pico-en-temporal")]),
+    (EMBEDDED, "| medium, at random within addresses | {} |", [audited(MEDIUM, "sotu_split")]),
+    (EMBEDDED, "| null model, the same texts | {} |", [audited(NULL, "sotu_split")]),
+    (EMBEDDED, "| null model, second split | {} |", [audited(NULL, "sotu_split-s1")]),
+    (EMBEDDED, "| whole addresses in or out | {} |", [audited("pico-en-segments", "sotu_segments")]),
+    (EMBEDDED, "| by date | {} |", [audited("pico-en-temporal", "sotu_temporal")]),
     *((EXTRACTION, f"| {name} | {tokens} | {{}} | {{}} | {{}} | {{}} |",
        [extracted(name, 1, "extractable", "greedy", "fifty"),
         extracted(name, 1, "longest_run")._replace(tolerance=20)])

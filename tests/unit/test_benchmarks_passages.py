@@ -76,7 +76,9 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     texts = folder / "texts.jsonl"
     texts.write_text(suspects.stdout + known.stdout, encoding="utf-8")
     (remark,) = check_audit(texts, texts)
-    assert "come from 6 documents" in remark, "of lengths, repeats and labels there is nothing to say"
+    assert "3 documents in question and 6 known documents" in remark, (
+        "of lengths, repeats and labels there is nothing to say"
+    )
     assert cut(folder, "--words", "32", "--most", "4", "--label", "none", "books").stdout == suspects.stdout
 
 

@@ -157,7 +157,7 @@ DOCUMENT = np.arange(200) // 8
 
 
 def all_relabellings(label, document, count=400, seed=0):
-    return np.concatenate(list(relabellings(label == 1, document, count, seed)), axis=1)
+    return np.concatenate(list(relabellings(label == 1, document, seed, count)), axis=1)
 
 
 def test_each_document_keeps_its_number_of_members_and_any_of_its_texts_may_be_one():
@@ -181,6 +181,6 @@ def test_texts_without_a_document_exchange_their_labels():
 def test_relabellings_do_not_depend_on_the_parts_they_come_in(monkeypatch):
     whole = all_relabellings(LABEL, DOCUMENT, count=100)
     monkeypatch.setattr(resampling, "_CHUNK_BYTES", 8 * 200 * 9)
-    parts = list(relabellings(LABEL == 1, DOCUMENT, 100, 0))
+    parts = list(relabellings(LABEL == 1, DOCUMENT, 0, 100))
     assert max(part.shape[1] for part in parts) == 9
     assert (np.concatenate(parts, axis=1) == whole).all()

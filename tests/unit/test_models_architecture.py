@@ -173,11 +173,11 @@ def test_the_text_part_of_a_multimodal_model_is_read(saved):
                        "num_attention_heads": 2, "image_size": 28, "patch_size": 14, "head_dim": 8},
     )  # fmt: skip
     folder = saved(transformers.Mistral3ForConditionalGeneration(config))
-    for shots in ((), ((20, 21, 22),)):
+    for shots in (None, ((20, 21, 22),)):
         check(folder, (5, 30), PromptPrefix((1,), shots), transformers.AutoModelForImageTextToText)
 
 
-@pytest.mark.parametrize("shots", [(), ((20, 21, 22), (23, 24, 25, 26))])
+@pytest.mark.parametrize("shots", [None, ((20, 21, 22), (23, 24, 25, 26))])
 def test_no_batch_crosses_the_length_at_which_longrope_changes(saved, shots):
     """Also where the length with the last token, which need not be read, is the first beyond it."""
     factors = {"short_factor": [1.0] * 4, "long_factor": [3.0] * 4, "original_max_position_embeddings": 32}
