@@ -98,7 +98,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     with pinned(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
-            fetch_dataset(BENCHMARK.written(), part, tmp_path / part, seed=0, attempts=2)
+            fetch_dataset(BENCHMARK.to_json(defaults=False), part, tmp_path / part, seed=0, attempts=2)
         shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
         assert len(names_in(C4, "dataset", "main")) == 1
     write_json(tmp_path / "shard.json", shard)

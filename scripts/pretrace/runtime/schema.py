@@ -145,20 +145,19 @@ class Keys(BaseModel):
         validate_by_name=False,
     )
 
-    def given(self) -> dict[str, Any]:
-        """Return the fields that were written, without those that have their defaults."""
+    def set_fields(self) -> dict[str, Any]:
+        """Return the fields that the file sets, without those that have their defaults."""
         return {
             name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
         }
 
-    def plain(self, *without: str) -> dict[str, Any]:
-        """Return the keys with a value as JSON values, in the order of the class, except `without`."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={*without})
+    def to_json(self, *without: str, defaults: bool = True) -> dict[str, Any]:
+        """Return the keys with a value as JSON values, in the order of the class, except `without`.
 
-    def written(self, *without: str) -> dict[str, Any]:
-        """Return the same without the keys that have their defaults: what a job gets and validates again."""
+        Without `defaults`, the keys that the file sets: a job gets them and validates them again.
+        """
         return self.model_dump(
-            mode="json", by_alias=True, exclude_unset=True, exclude_none=True, exclude={*without}
+            mode="json", by_alias=True, exclude_unset=not defaults, exclude_none=True, exclude={*without}
         )
 
 

@@ -79,7 +79,7 @@ def written_artifacts(
         return {slug: ShownArtifact() for slug in given}
     shown: dict[str, ShownArtifact] = {}
     for slug, own in given.items():
-        keys = own.given() if isinstance(own, WrittenArtifact) else {}
+        keys = own.set_fields() if isinstance(own, WrittenArtifact) else {}
         listed = own if isinstance(own, list) else keys.pop("panels", None)
         place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
         if listed is not None:
@@ -96,7 +96,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     """Return the panels of a written one: of the runs with its id, with the start token and references of these."""
     panel = WrittenPanel(run=written) if isinstance(written, str) else written
     if panel.run is None:
-        return [Panel(**copy.given()) for copy in panel.expanded(PRODUCT)]
+        return [Panel(**copy.set_fields()) for copy in panel.expanded(PRODUCT)]
     ids = {run.id for run in runs} - {""}
     if panel.run not in ids:
         raise InputError(f"{where}.run: no run has the id '{panel.run}': {nearest(panel.run, ids)}")
@@ -107,7 +107,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
     every = panel.model_copy(update={"run": list(by_pair)}).expanded(("run", *PRODUCT))
-    copies = [(cast("tuple[str, str]", copy.run), copy.given()) for copy in every]
+    copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
     return [
         Panel(
             **first_of_runs(by_pair[pair])
@@ -133,7 +133,7 @@ def filled(slug: str, entry: ArtifactEntry) -> Artifact:
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
     derived = {"artifact": slug, "kind": kind, "evaluation_set": texts}
-    return Artifact(**derived | ({"paper": paper} if paper else {}) | entry.given())
+    return Artifact(**derived | ({"paper": paper} if paper else {}) | entry.set_fields())
 
 
 def require_artifact(slug: str, registered: Mapping[str, Artifact], where: str) -> Artifact:
@@ -154,7 +154,7 @@ def resolve_artifact(
     entry = require_artifact(slug, registered, where)
     needs = RENDERERS[entry.renderer].needs
     ran = {(run.model, run.benchmark) for run in runs}
-    options = entry.options.model_copy(update=own.options.given())
+    options = entry.options.model_copy(update=own.options.set_fields())
     for named in options.artifacts:
         require_artifact(named, registered, f"{where}.{slug}.options.artifacts")
     panels = own.panels or panels_of(_runs_shown(runs, needs, options.unit))
@@ -166,9 +166,10 @@ def resolve_artifact(
             )
     read = runs_by_pair(runs)
     panels = [
-        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.given()) for panel in panels
+        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.set_fields())
+        for panel in panels
     ]
-    resolved = entry.model_copy(update=own.given() | {"panels": panels, "options": options})
+    resolved = entry.model_copy(update=own.set_fields() | {"panels": panels, "options": options})
     if resolved.unavailable is None:
         check_artifact(resolved, f"{where}.{slug}")
     return resolved

@@ -296,7 +296,7 @@ class ArtifactKeys(Keys):
 
     @field_serializer("options")
     def _options_given(self, options: Options) -> dict[str, Any]:
-        return options.written()
+        return options.to_json(defaults=False)
 
 
 class StudyArtifact(ArtifactKeys):

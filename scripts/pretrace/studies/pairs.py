@@ -201,7 +201,7 @@ class Pair:
         if windows is None:
             return None
         parts = _without_repeats({"subsets": run.subsets, "lengths": run.lengths} for run in runs)
-        return {**windows.plain(), "start_token": runs[0].start_token, "parts": parts}
+        return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
 
     @property
     def checkpoint(self) -> File:
@@ -263,7 +263,7 @@ class Pair:
     @property
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they give none."""
-        return next((run.calibration.plain() for run in self.runs if run.calibration), None)
+        return next((run.calibration.to_json() for run in self.runs if run.calibration), None)
 
     # the benchmark whose non-members calibrate the pair's answers and its unlabelled texts
 

@@ -53,7 +53,7 @@ class Plan:
         return ShownArtifact(self, slug)
 
     def download(self, file: str) -> dict[str, Any]:
-        return next(entry.plain() for entry in self.study.downloads.values() if entry.file == file)
+        return next(entry.to_json() for entry in self.study.downloads.values() if entry.file == file)
 
     # pairs
 
@@ -222,7 +222,7 @@ class Plan:
 
     @property
     def resolved_artifacts(self) -> list[dict[str, Any]]:
-        return [artifact.plain() for artifact in self.study.artifacts.values()]
+        return [artifact.to_json() for artifact in self.study.artifacts.values()]
 
     # what the results rest on
 
@@ -291,8 +291,10 @@ class Plan:
         return {
             "study": study.name,
             "runs": [run.for_jobs() for run in study.runs],
-            "models": {slug: study.models.entries[slug].written() for slug in models},
-            "benchmarks": {slug: study.benchmarks.entries[slug].written() for slug in benchmarks},
+            "models": {slug: study.models.entries[slug].to_json(defaults=False) for slug in models},
+            "benchmarks": {
+                slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
+            },
             "settings": {key: config[key] for key in keys},
         }
 
@@ -316,7 +318,9 @@ class Plan:
     @property
     def apis(self) -> dict[str, dict[str, Any]]:
         entries = self.study.models.entries.items()
-        return {slug: entry.api.written() for slug, entry in entries if isinstance(entry, ApiModel)}
+        return {
+            slug: entry.api.to_json(defaults=False) for slug, entry in entries if isinstance(entry, ApiModel)
+        }
 
 
 @dataclass(frozen=True, eq=False)
@@ -332,7 +336,7 @@ class ShownArtifact:
 
     @property
     def resolved(self) -> dict[str, Any]:
-        return self.entry.plain()
+        return self.entry.to_json()
 
     @property
     def pairs(self) -> list[Pair]:
@@ -384,7 +388,7 @@ class ShownArtifact:
     @property
     def entries(self) -> dict[str, Any]:
         slugs = sorted({pair.benchmark_slug for pair in self.pairs})
-        return {slug: self.plan.benchmark(slug).entry.written() for slug in slugs}
+        return {slug: self.plan.benchmark(slug).entry.to_json(defaults=False) for slug in slugs}
 
     @property
     def is_first(self) -> bool:

@@ -132,7 +132,7 @@ def _located(entry: Entry, file: Path) -> Entry:
         return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
 
     given = {
-        key: located(value) for key, value in entry.given().items() if key in ("known", "path", "scores")
+        key: located(value) for key, value in entry.set_fields().items() if key in ("known", "path", "scores")
     }
     views: dict[str, Any] = {}
     if isinstance(entry, BenchmarkEntry) and entry.views:
@@ -217,7 +217,7 @@ def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> M
             f"{where}.top40: token ids are sent, so that the model's entry needs a tokenizer: a local model that has "
             "the same one, as its smaller sibling."
         )
-    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.given(), "model": name}
+    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.set_fields(), "model": name}
     api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
     given = {key: getattr(entry, key) for key in common}

@@ -22,7 +22,7 @@ def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pin
     """
     if path is None:
         return {}
-    pins = parse(read_yaml(Path(path)), Revisions, path).plain()
+    pins = parse(read_yaml(Path(path)), Revisions, path).to_json()
     entries: dict[str, dict[str, dict[str, str]]] = {kind: {} for kind in KINDS}
     for registry in registries:
         hubs = entries["models" if registry.kind == "models" else "datasets"]

@@ -39,7 +39,7 @@ class Run(RunKeys):
         """Return everything that results depend on as plain values, None for all."""
         left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
         keys = [key for key in type(self).model_fields if key not in left_out]
-        return dict.fromkeys(keys) | self.plain(*left_out)
+        return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:

@@ -207,7 +207,7 @@ def _with_papers(own: ShownArtifact, of_papers: list[str], out: LeftOut) -> Show
     """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
-    options = Options(artifacts=of_papers).model_copy(update=own.options.given())
+    options = Options(artifacts=of_papers).model_copy(update=own.options.set_fields())
     return own.model_copy(update={"options": options, "missing": missing})
 
 

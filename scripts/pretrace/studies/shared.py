@@ -174,7 +174,7 @@ class Model(Registered):
 
     @property
     def training(self) -> dict[str, Any]:
-        return self._training.written()
+        return self._training.to_json(defaults=False)
 
     @property
     def training_texts(self) -> str:
@@ -223,12 +223,12 @@ class Model(Registered):
         return self._written("dtype", "max_length", "device_map", "quantise") | self.encoding
 
     def _written(self, *keys: str) -> dict[str, Any]:
-        written = self.entry.written()
+        written = self.entry.to_json(defaults=False)
         return {key: written[key] for key in keys if key in written}
 
     @property
     def api(self) -> dict[str, Any] | None:
-        return self.entry.api.written() if isinstance(self.entry, ApiModel) else None
+        return self.entry.api.to_json(defaults=False) if isinstance(self.entry, ApiModel) else None
 
     @property
     def answering(self) -> dict[str, Any]:
@@ -282,7 +282,7 @@ class Benchmark(Registered):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.written(*PRINTED, "access")
+        return self.entry.to_json(*PRINTED, "access", defaults=False)
 
     @property
     def prefixes(self) -> File:
@@ -291,7 +291,7 @@ class Benchmark(Registered):
 
     @property
     def prefix(self) -> dict[str, Any] | None:
-        return None if self.entry.prefix is None else self.entry.prefix.plain()
+        return None if self.entry.prefix is None else self.entry.prefix.to_json()
 
     @property
     def split(self) -> str:
@@ -322,7 +322,9 @@ class Benchmark(Registered):
 
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
-        return asked_for(self.entry, self.record(part), self.study.pins, part).written(*PRINTED)
+        return asked_for(self.entry, self.record(part), self.study.pins, part).to_json(
+            *PRINTED, defaults=False
+        )
 
 
 @dataclass(frozen=True)
@@ -430,7 +432,7 @@ class Corpus(Registered):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.written(*PRINTED, "access")
+        return self.entry.to_json(*PRINTED, "access", defaults=False)
 
     @property
     def source(self) -> File:
@@ -453,7 +455,7 @@ class Corpus(Registered):
 
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, self.record(shard), self.study.pins).written(*PRINTED)
+        return asked_for(self.entry, self.record(shard), self.study.pins).to_json(*PRINTED, defaults=False)
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared name."""

@@ -391,7 +391,7 @@ def _resolve_run(run: WrittenRun, where: str, registries: _Registries) -> Run:
         check_paraphraser(run, where, questions, models, benchmark)
     scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
     check_api_run(where, run, models, methods=scored)
-    shared = {key: value for key, value in run.given().items() if key in Run.model_fields}
+    shared = {key: value for key, value in run.set_fields().items() if key in Run.model_fields}
     return Run.model_validate(
         shared
         | {

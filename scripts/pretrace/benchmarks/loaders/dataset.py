@@ -219,7 +219,7 @@ def _chosen(entry: DataSet, splits: Mapping[str, SplitRows], folder: Path) -> di
     if unknown := [split for split in entry.splits if split not in splits]:
         raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], splits)}")
     rows = entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
-    return {split: {} if values is None else values.given() for split, values in rows.items()}
+    return {split: {} if values is None else values.set_fields() for split, values in rows.items()}
 
 
 def _rows(
@@ -246,7 +246,7 @@ def _rows(
 def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
     usual = {name: name for name in _LOCAL_NAMES if name in columns}
-    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
+    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.set_fields()
     for name, column in given.items():
         if column not in columns:
             raise InputError(
