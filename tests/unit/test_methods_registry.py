@@ -1,5 +1,6 @@
 """The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ SCRIPTS = Path(__file__).parents[2] / "scripts"
 def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A copy of the register, so that a test can add to it."""
     copy = dict(METHODS)
-    monkeypatch.setattr(registry, "METHODS", copy)
+    for module in (registry, sys.modules["pretrace.methods.settings"]):
+        monkeypatch.setattr(module, "METHODS", copy)
     return copy
 
 

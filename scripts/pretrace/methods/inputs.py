@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
-from pretrace.methods.registry import Method
+from pretrace.methods.registry import ALTERED_VIEWS, FULL_VOCABULARY, Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError

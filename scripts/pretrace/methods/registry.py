@@ -29,6 +29,27 @@ NEEDS: dict[str, str] = {
 }
 """The words for what a method can ask for; each kind of input adds its own."""
 
+ALTERED_VIEWS = {"lowercase": "lowercase"}
+"""Needs that a further view of the text answers -> the name of that view."""
+
+PREFIXES = {"nonmember_prefix": "nonmember", "member_prefix": "member"}
+"""Needs that a prefix answers -> the kind of its shots."""
+
+OF_WHOLE_PREDICTIONS = ("entropies", "variances")
+"""Needs that a model meets only with the probabilities of all tokens."""
+
+FULL_VOCABULARY = (*OF_WHOLE_PREDICTIONS, "highest", "ranks", "top40")
+"""Needs that a model meets only with the probabilities of further tokens than the text's own: all, or the likeliest."""
+
+# fmt: off
+CASELESS = frozenset({
+    "am", "ar", "as", "bn", "bo", "ckb", "dv", "dz", "fa", "gu", "he", "hi", "ja", "ka", "km", "kn", "ko",
+    "ks", "lo", "ml", "mr", "my", "ne", "or", "pa", "ps", "sa", "sd", "si", "ta", "te", "th", "ti", "ug",
+    "ur", "yi", "yue", "zh",
+})
+# fmt: on
+"""ISO 639 codes of languages whose script has no lower case."""
+
 
 @dataclass(frozen=True)
 class InputKind:
@@ -208,15 +229,3 @@ def _mistakes(entry: Method) -> Iterator[str]:
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:
             yield f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
-
-
-def find(id: str) -> Method:
-    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
-    if id not in METHODS:
-        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
-    return METHODS[id]
-
-
-def find_any(id: str) -> Method:
-    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
-    return QUESTION_METHODS.get(id) or find(id)

@@ -10,9 +10,8 @@ import numpy as np
 
 from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
-from pretrace.methods.needs import FULL_VOCABULARY, PREFIXES, obstacle, prefix_passes
-from pretrace.methods.registry import NEEDS, Value, find
-from pretrace.methods.settings import Column, setting_name, settings
+from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Value
+from pretrace.methods.settings import Column, find, obstacle, prefix_passes, setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

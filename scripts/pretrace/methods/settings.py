@@ -1,12 +1,22 @@
-"""A setting has one value for each parameter of a method; a column of scores is a method at a setting."""
+"""A method at a setting, one value for each parameter: how it is written, and what it needs of a run."""
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-from pretrace.methods.registry import Method, Value, find_any
+from pretrace.methods.registry import (
+    ALTERED_VIEWS,
+    CASELESS,
+    METHODS,
+    PREFIXES,
+    QUESTION_METHODS,
+    Method,
+    Value,
+)
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Keys
+from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 
 class Column(NamedTuple):
@@ -23,6 +33,18 @@ class Column(NamedTuple):
     start_token: str = ""
     draw: int = -1
     reference: str = ""
+
+
+def find(id: str) -> Method:
+    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
+    if id not in METHODS:
+        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
+    return METHODS[id]
+
+
+def find_any(id: str) -> Method:
+    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
+    return QUESTION_METHODS.get(id) or find(id)
 
 
 def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:
@@ -140,3 +162,101 @@ def _read(written: str) -> Value:
         except ValueError:
             continue
     return written
+
+
+class Obstacle(NamedTuple):
+    """Why a run cannot have rows of a method, and what to add so that it can ("" where nothing would help)."""
+
+    reason: str
+    remedy: str
+
+
+def obstacle(
+    id: str,
+    run: Mapping[str, Any],
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    language: str,
+    has_prefixes: bool = False,
+    lacking: Collection[str] = (),
+    log_probabilities: bool = True,
+) -> Obstacle | None:
+    """Return why a run cannot have rows of the method `id` in any of its settings; None if it can.
+
+    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
+    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
+    of tokens that the model does not give; `log_probabilities` is false for models without those of a text's tokens.
+    """
+    method = find(id)
+    needs = set(method.needs)
+    if method.reads_passes and not log_probabilities:
+        return Obstacle("the model gives no log-probabilities of a text", "")
+    kind = method.input
+    if kind and not kind.names(run):
+        return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
+    if needs & PREFIXES.keys() and not has_prefixes:
+        return Obstacle(
+            "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
+        )
+    if needs & set(lacking) and all(
+        method.needs_of(setting) & set(lacking) for setting in settings(id, parameters)
+    ):
+        return Obstacle("the model gives no full-vocabulary statistics", "")
+    if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
+        return Obstacle(f"the script of '{language}' has no lower case", "")
+    return None
+
+
+def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
+    """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
+    needs = {need for id in ids for need in find(id).needs}
+    fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
+    return fixed | set(neighbours if "neighbours" in needs else ())
+
+
+def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
+    """Return need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
+    method = find(id)
+    values = method.defaults | dict(params)
+    passes = {}
+    for need in (need for need in PREFIXES if need in method.needs):
+        zero_access = need == "member_prefix" and values.get("access") == "zero"
+        prefix = Prefix(
+            ZERO_ACCESS if zero_access else PREFIXES[need],
+            str(values.get("separator", "none")),
+            bool(values.get("manipulate_prefix", False)) and not zero_access,
+        )
+        passes[need] = (prefix, int(values["shots"]))
+    return passes
+
+
+class Chosen(Keys):
+    """A method of a run, with the parameters that the run narrows."""
+
+    method: str
+    parameters: dict[str, Any] = {}
+
+
+def most_shots(methods: Iterable[Chosen]) -> int:
+    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
+    counts = (
+        int(str(params["shots"]))
+        for chosen in methods
+        if PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+    )
+    return max(counts, default=0)
+
+
+def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
+    """Return the (prefix, number of shots) whose passes a run's methods need, in each of its draws and views.
+
+    Methods that read texts alone need the shots, and no pass.
+    """
+    return {
+        wanted
+        for chosen in methods
+        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+        for wanted in prefix_passes(chosen.method, params).values()
+    }

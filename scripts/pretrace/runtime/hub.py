@@ -7,7 +7,7 @@ resolved to its present commit, which is recorded with the files; within `pinned
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -216,6 +216,24 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
         for repository in read_json(source)["repositories"]
         for name in repository["files"]
     )
+
+
+def pins_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:
+    """Return a file of pins, and the repositories that it lacks, as they were read at several commits.
+
+    It has the commits of `repositories` (`kind, hub, commit`) and, of others, the `pins`.
+    """
+    commits: dict[tuple[str, str], set[str]] = {}
+    for repository in repositories:
+        commits.setdefault((f"{repository['kind']}s", repository["hub"]), set()).add(repository["commit"])
+    known = {kind: dict(pins.get(kind, {})) for kind in ("models", "datasets")}
+    several = []
+    for (kind, hub), read in commits.items():
+        if kind in known and len(read) == 1:
+            known[kind][hub] = min(read)
+        elif kind in known:
+            several.append(hub)
+    return yaml.safe_dump(known), sorted(several)
 
 
 class Fetched(NamedTuple):

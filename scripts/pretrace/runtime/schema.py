@@ -279,6 +279,11 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     return parsed
 
 
+def read_keys(path: Path, kind: type[T]) -> T:
+    """Read a YAML file as `kind`; raises as `read_yaml` and `parse`."""
+    return parse(read_yaml(path), kind, str(path))
+
+
 Sources = Mapping[str, type[Keys]]
 """The class of an entry of a registry, by its key `source`."""
 

@@ -14,8 +14,7 @@ from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.artifacts import conditions_of
 from pretrace.studies.audit_study import POSITIVE_CONTROL
-from pretrace.studies.questions import view_writer
-from pretrace.studies.runs import Run
+from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import SOON, Benchmark, Corpus, File, Model, priority, size
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS

@@ -2,24 +2,96 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.catalogue import RENDERERS, Options
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.artifacts import (
     OF_BENCHMARKS,
     Artifact,
     Missing,
     Panel,
     ShownArtifact,
+    check_choices,
+    filled,
+    methods_left_out,
+    prefix_cautions,
     require_artifact,
+    resolve_artifact,
+    with_names,
+    written_artifacts,
 )
-from pretrace.studies.keys import Config
-from pretrace.studies.registries import Benchmarks, Models
-from pretrace.studies.runs import Run
+from pretrace.studies.audit_study import positive_runs
+from pretrace.studies.keys import ArtifactEntry, Config, StudyFile
+from pretrace.studies.registries import Benchmarks, Models, Registries
+from pretrace.studies.runs import Run, resolve_run
+
+DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
+"""The artifacts of a study that names none: every method on every run."""
+
+DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
+"""The same for a study whose runs only ask questions."""
+
+EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
+"""What a study with `extraction` gets besides."""
+
+
+class Selected(NamedTuple):
+    """The part of a study that runs: its runs, its artifacts with their panels, and what is left out -> why."""
+
+    runs: tuple[Run, ...]
+    artifacts: dict[str, Artifact]
+    left_out: dict[str, str]
 
 
 def select(
+    file: StudyFile, path: Path, runs: list[Run], registries: Registries, config: Config, folder: Path
+) -> Selected:
+    """Return what runs of the study file at `path`, whose resolved runs are `runs`; `folder` has artifacts.yaml.
+
+    Raises:
+        InputError: an artifact is unknown or wrong, nothing is selected, or no model is left.
+    """
+    models, benchmarks, corpora, *_ = registries
+    entries = read_keys(folder / "artifacts.yaml", dict[Slug, ArtifactEntry])
+    registered = {slug: filled(slug, entry) for slug, entry in entries.items()}
+    where = f"{path}: artifacts"
+    own = written_artifacts(_default(runs) if file.artifacts is None else file.artifacts, runs, where)
+    # also where an artifact shows texts or cannot be drawn
+    for slug, keys in own.items():
+        for number, panel in enumerate(keys.panels or ()):
+            models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
+            benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
+    for slug in file.first:
+        require_artifact(slug, registered, f"{path}: first")
+        if slug not in own:
+            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, own)}")
+    chosen, shown = _choose(runs, own, registered, models, benchmarks, config, str(path))
+    artifacts = {
+        slug: resolve_artifact(slug, keys, registered, chosen, where) for slug, keys in shown.items()
+    }
+    for slug, artifact in artifacts.items():
+        check_choices(artifact, runs, benchmarks, f"{where}.{slug}")
+    if config.only:
+        chosen = _with_inputs_shown(chosen, artifacts.values())
+    if file.positive_control:
+        place = f"{path}: the positive control of an audit"
+        controls = positive_runs(chosen, artifacts, models, benchmarks)
+        chosen += tuple(resolve_run(run, place, registries) for run in controls)
+    titles = corpora.titles | benchmarks.titles | models.titles
+    out = _left_out(models, benchmarks, config)
+    missing = [gone for run in runs if (gone := out.missing(run))]
+    return Selected(
+        chosen,
+        {slug: _in_print(artifact, chosen, models, titles) for slug, artifact in artifacts.items()},
+        {gone.name: gone.reason for gone in missing} | methods_left_out(shown, artifacts.values(), chosen),
+    )
+
+
+def _choose(
     runs: list[Run],
     artifacts: dict[str, ShownArtifact],
     registered: dict[str, Artifact],
@@ -40,7 +112,7 @@ def select(
     """
     for slug in {slug for run in runs for slug in run.serves} | artifacts.keys():
         require_artifact(slug, registered, where)
-    out = left_out(models, benchmarks, config)
+    out = _left_out(models, benchmarks, config)
     chosen = _chosen(artifacts, registered, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     readable = [run for run in runs if not out.missing(run)]
@@ -70,16 +142,7 @@ def select(
     return tuple(selected), shown
 
 
-def reasons_left_out(
-    runs: Iterable[Run], models: Models, benchmarks: Benchmarks, config: Config
-) -> dict[str, str]:
-    """Return the models and benchmarks of a study's runs that are left out, each with its reason."""
-    out = left_out(models, benchmarks, config)
-    missing = [gone for run in runs if (gone := out.missing(run))]
-    return {gone.name: gone.reason for gone in missing}
-
-
-def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
+def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
     """Return the runs with the inputs (corpora, reference models ...) that their methods need and the artifacts show.
 
     So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
@@ -130,7 +193,7 @@ class LeftOut:
         )
 
 
-def left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
+def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
     """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
     large = {
@@ -223,3 +286,19 @@ def _of_paper(own: ShownArtifact, panels: list[Panel], out: LeftOut) -> ShownArt
 def _reasons(missing: Iterable[Missing]) -> str:
     reasons = {gone.name: gone.reason for gone in missing}
     return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
+
+
+def _default(runs: list[Run]) -> list[str]:
+    """Return the artifacts of a study that names none."""
+    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    if any(run.methods for run in runs):
+        return DEFAULT_ARTIFACTS + extraction
+    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
+
+
+def _in_print(
+    artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
+) -> Artifact:
+    """Return the artifact with its cautions, and with the titles of what it shows."""
+    cautions = prefix_cautions(artifact, runs, models.entries)
+    return with_names(artifact.model_copy(update={"cautions": cautions}), titles)

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
-from pretrace.benchmarks.loaders.local import LocalEntry
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import (
@@ -22,8 +21,9 @@ from pretrace.models.entries import (
     Training,
 )
 from pretrace.runtime.files import content_of
-from pretrace.studies.registries import Entry, downloads_named, path_of
-from pretrace.studies.revisions import asked_for
+from pretrace.runtime.hub import Pins, repositories_of
+from pretrace.runtime.schema import OnHub
+from pretrace.studies.registries import E, Entry, downloads_named, own_files, path_of
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 
@@ -468,12 +468,6 @@ def source(study: Study, entry: Entry) -> File:
     return downloaded(study, entry) if not own else own[0] if len(own) == 1 else own
 
 
-def own_files(entry: Entry) -> list[str]:
-    """Return the files or folders of the user's that an entry is read from, a second file of known texts last."""
-    known = entry.known if isinstance(entry, LocalEntry) else None
-    return [path for path in (path_of(entry), known) if path is not None]
-
-
 def contents(paths: Sequence[str]) -> list[str]:
     return [content_of(path) for path in paths]
 
@@ -483,3 +477,17 @@ def downloaded(study: Study, entry: Entry) -> File:
     slugs = dict.fromkeys(downloads_named(entry).values())
     files = [f"results/downloads/{study.downloads[slug].file}" for slug in slugs]
     return files[0] if len(files) == 1 else files
+
+
+def asked_for(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
+    """Return the entry for its fetching job: with the pinned revision, or with the one that the job was last asked for
+    if `record` says that this gave the pinned commit. So pinning what was fetched runs nothing again.
+    """
+    repositories = entry.repositories() if isinstance(entry, OnHub) else {}
+    key = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
+    pin = pins.get("models" if isinstance(entry, HubModel) else "datasets", {}).get(repositories.get(key, ""))
+    if pin is None:
+        return entry
+    fetched = repositories_of(Path(record)) if Path(record).is_file() else []
+    revision = next((read.revision for read in fetched if pin in (read.commit, read.revision)), pin)
+    return entry if revision == getattr(entry, key) else entry.model_copy(update={key: revision})
