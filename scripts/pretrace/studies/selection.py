@@ -47,7 +47,7 @@ class Selected(NamedTuple):
     left_out: dict[str, str]
 
 
-def select(
+def resolve_artifacts(
     file: StudyFile, path: Path, runs: list[Run], registries: Registries, config: Config, folder: Path
 ) -> Selected:
     """Return what runs of the study file at `path`, whose resolved runs are `runs`; `folder` has artifacts.yaml.

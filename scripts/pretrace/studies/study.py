@@ -11,11 +11,11 @@ from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
 from pretrace.studies.artifacts import Artifact
-from pretrace.studies.audit_study import filled
+from pretrace.studies.audit_study import fill_audit
 from pretrace.studies.keys import Config, Download, StudyFile
 from pretrace.studies.registries import Benchmarks, Corpora, Models, load_registries
 from pretrace.studies.runs import Run, resolve_runs, runs_by_pair
-from pretrace.studies.selection import select
+from pretrace.studies.selection import resolve_artifacts
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,13 +79,13 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         )
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
-    file = parse(filled(read_yaml(path), path, settings, folder), StudyFile, str(path))
+    file = parse(fill_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
     registered = folder / "studies" / f"{file.study}.yaml"
     if registered.is_file() and not registered.samefile(path):
         raise InputError(f"{path}: study: '{file.study}' is the study of {registered}; choose another name.")
     registries = load_registries(file, path, settings, folder)
     runs = resolve_runs(file.runs, path, registries)
-    selected = select(file, path, runs, registries, settings, folder)
+    selected = resolve_artifacts(file, path, runs, registries, settings, folder)
     return Study(
         name=file.study,
         title=file.title or f"The study {file.study}",
