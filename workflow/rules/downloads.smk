@@ -20,7 +20,6 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
-    priority: PLAN.soon
     params:
         download=lambda wildcards: PLAN.download(wildcards.file),
         attempts=config["attempts"],

@@ -11,7 +11,6 @@ rule seal_plan:
         update("results/<study>/seals.json"),
     log:
         "results/<study>/logs/seal_plan.log",
-    priority: PLAN.sealing
     params:
         plan=PLAN.sealed(config),
         contents=PLAN.contents_of_texts,

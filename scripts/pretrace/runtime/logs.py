@@ -119,7 +119,7 @@ def job_log(path: str | Path) -> Iterator[None]:
         to_file.close()
 
 
-def warnings_since(moment: float, folders: Iterable[Path]) -> list[str]:
+def warnings_since(moment: float, folders: Iterable[str]) -> list[str]:
     """Return the different warnings in the logs of folders that were written after `moment`, sorted."""
     logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
     lines = (

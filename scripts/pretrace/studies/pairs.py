@@ -15,7 +15,7 @@ from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.artifacts import conditions_of
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
-from pretrace.studies.shared import SOON, Benchmark, Corpus, File, Model, priority, size
+from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
@@ -207,13 +207,8 @@ class Pair:
         return self.model.checkpoint
 
     @property
-    def priority(self) -> float:
-        """The priority of passes and answers."""
-        return priority(self.study, size(self.model.entry), *self.slugs)
-
-    @property
-    def priority_of_results(self) -> float:
-        return priority(self.study, SOON, *self.slugs)
+    def priority(self) -> int:
+        return priority(self.study, *self.slugs)
 
     # questions
 

@@ -13,7 +13,7 @@ from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import files_of
-from pretrace.studies.shared import FIRST, SEALING, SOON, Benchmark, Corpus, File, Model, StoredView
+from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
 
@@ -25,8 +25,6 @@ class Plan:
     """
 
     study: Study
-    soon: int = SOON
-    sealing: int = SEALING
 
     def names(self, kind: str) -> set[str]:
         """Return the slugs and the shared names of `models`, `benchmarks` or `corpora`."""
@@ -391,9 +389,5 @@ class ShownArtifact:
         return {slug: self.plan.benchmark(slug).entry.to_json(defaults=False) for slug in slugs}
 
     @property
-    def is_first(self) -> bool:
-        return self.slug in self.plan.study.first
-
-    @property
     def priority(self) -> int:
-        return SOON + FIRST * self.is_first
+        return FIRST * (self.slug in self.plan.study.first)

@@ -41,15 +41,8 @@ MEMORY, TRAINING_MEMORY = 4000, 8000
 RUNTIME = 240
 """Minutes for a model's jobs if its entry does not say."""
 
-# which jobs start first: what the study's first artifacts wait for, then what is cheap, then what much waits for;
-# training is long and passes wait for it, and of passes those of larger models are longer
-SEALING = 1_000_000
-FIRST = 2000
-"""Added to what the study's first artifacts wait for."""
-SOON = 1500
-"""Scores, metrics, tables, figures, and downloads."""
-WAITED_FOR = 1000
-"""Texts, corpora and training."""
+FIRST = 1000
+"""The priority of jobs that the study's first artifacts wait for; all others have 0."""
 
 
 @cache
@@ -71,14 +64,9 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
     return frozenset(pairs | {(kind, slug) for kind in slugs for slug in slugs[kind]})
 
 
-def priority(study: Study, usual: float, *waited: str) -> float:
-    """Return `usual`, raised if the first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
-    return usual + FIRST * (waited in before_first(study))
-
-
-def size(entry: ModelEntry) -> float:
-    """Return millions of parameters, below `WAITED_FOR`."""
-    return min((entry.parameters or 0) / 1e6, WAITED_FOR - 1)
+def priority(study: Study, *waited: str) -> int:
+    """Return `FIRST` if the study's first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
+    return FIRST * (waited in before_first(study))
 
 
 @dataclass(frozen=True)
@@ -99,8 +87,8 @@ class Registered:
         return shared[self.slug]
 
     @property
-    def priority(self) -> float:
-        return priority(self.study, WAITED_FOR, self.kind, self.slug)
+    def priority(self) -> int:
+        return priority(self.study, self.kind, self.slug)
 
     @property
     def content(self) -> list[str]:
@@ -348,7 +336,7 @@ class StoredView:
         return self.benchmark.table
 
     @property
-    def priority(self) -> float:
+    def priority(self) -> int:
         return self.benchmark.priority
 
     @property
