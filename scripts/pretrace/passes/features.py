@@ -59,7 +59,6 @@ class Features:
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         self.vocabulary = model.config.get_text_config().vocab_size
         self.stretches = _stretches(model.config)
-        self.stretches = _stretches(model.config)
 
     def of_model(self, model: Any) -> "Features":
         """Return the features of another model, which computes attention in the same way."""

@@ -59,14 +59,9 @@ def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
             raise InputError(
                 f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
             )
-        books = [
-            (row["Issued"], row["Text#"])
-            for row in reader
-            if row["Type"] == "Text"
-            and row["Language"] == "en"
-            and row["Issued"] >= day
-            and row["Text#"].isdecimal()
-        ]
+        texts = (row for row in reader if row["Type"] == "Text" and row["Language"] == "en")
+        issued = ((row["Issued"], row["Text#"]) for row in texts)
+        books = [(released, id) for released, id in issued if released >= day and id.isdecimal()]
     return sorted(books, key=lambda book: (book[0], int(book[1])))
 
 
@@ -139,8 +134,8 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
             for length in entry.lengths:
                 for subset, index in segments(len(words), length, length):
                     text_id = f"{book}-{subset}-{length:04d}-{index:05d}"
-                    about = {"text_id": text_id, "label": label, "subset": subset, "document": book}
-                    texts.append(cut(words, index * length, length, **about))
+                    about = {"label": label, "subset": subset, "document": book}
+                    texts.append(cut(words, index * length, length, text_id, **about))
     return texts
 
 

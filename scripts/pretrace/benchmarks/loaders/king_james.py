@@ -120,9 +120,8 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
             )
         for place in of_book:
             if place in quoted or place in drawn:
-                about = {"text_id": _citation(place), "label": int(place in quoted)}
-                words = bible.words[place.chapter]
-                yield cut(words, place.start, length, document=_name(place.chapter), **about)
+                about = {"label": int(place in quoted), "document": _name(place.chapter)}
+                yield cut(bible.words[place.chapter], place.start, length, _citation(place), **about)
 
 
 def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:
