@@ -20,13 +20,14 @@ import hub_datasets as made
 from pretrace import benchmarks
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.questions.collected import check_answers
-from pretrace.questions.prompts import read_wording
-from pretrace.questions.written_views import read_prompts as read_paraphrase
+from pretrace.questions.prompts import Wording
+from pretrace.questions.written_views import ParaphrasePrompts
 from pretrace.runtime.files import read_json, read_parquet, write_text
+from pretrace.runtime.schema import read_keys
 from pretrace.studies import load_study
 from pretrace.studies.plan import Plan
 from pretrace.studies.study import Study
-from pretrace.views.zero_access import read_openings
+from pretrace.views.zero_access import Openings
 
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
@@ -189,9 +190,9 @@ def test_a_damaged_result_is_refused_or_read(tmp_path_factory, seed):
 
 
 PROMPTS = {
-    "con_recall_zero_access": read_openings,
-    "de_cop": read_wording,
-    "paraphrase": read_paraphrase,
+    "con_recall_zero_access": Openings,
+    "de_cop": Wording,
+    "paraphrase": ParaphrasePrompts,
 }
 
 
@@ -208,7 +209,7 @@ def test_what_is_no_file_of_prompts_is_named(tmp_path, kind, data, says):
     path = tmp_path / "given.yaml"
     if data is not None:
         path.write_bytes(data)
-    said = refuses(lambda: PROMPTS[kind](path))
+    said = refuses(lambda: read_keys(path, PROMPTS[kind]))
     assert "given.yaml" in said
     assert says in said
 
@@ -217,12 +218,12 @@ def test_what_is_no_file_of_prompts_is_named(tmp_path, kind, data, says):
 def test_a_spoiled_or_damaged_file_of_prompts_is_refused_or_read(tmp_path_factory, seed):
     draw = random.Random(seed)
     path = tmp_path_factory.mktemp("prompts") / "given.yaml"
-    for kind, read in PROMPTS.items():
+    for kind, keys in PROMPTS.items():
         good = (ROOT / "config" / "prompts" / f"{kind}.yaml").read_bytes()
         path.write_text(yaml.safe_dump(spoiled(yaml.safe_load(good), draw)), encoding="utf-8")
-        refuses(lambda read=read: read(path))
+        refuses(lambda keys=keys: read_keys(path, keys))
         path.write_bytes(damaged(good, draw))
-        refuses(lambda read=read: read(path))
+        refuses(lambda keys=keys: read_keys(path, keys))
 
 
 def test_a_writer_that_fails_leaves_nothing(tmp_path):

@@ -13,10 +13,11 @@ from tiny_checkpoints import causal_checkpoint, masked_model
 from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.schema import read_keys
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
-from pretrace.views.zero_access import complete, read_openings
+from pretrace.views.zero_access import Openings, complete
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
@@ -141,7 +142,7 @@ PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_ac
 
 
 def test_the_papers_seven_prompts_are_there():
-    prompts = read_openings(PROMPTS)
+    prompts = read_keys(PROMPTS, Openings).prompts
     assert len(prompts) == 7
     assert prompts[1] == "The 9/11 attacks in"
     assert prompts[3].endswith("concluded,")
@@ -155,7 +156,7 @@ def test_the_papers_seven_prompts_are_there():
 def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
     (tmp_path / "given.yaml").write_text(text)
     with pytest.raises(InputError, match=r"given\.yaml: .*(a list of texts|'prompts')"):
-        read_openings(tmp_path / "given.yaml")
+        read_keys(tmp_path / "given.yaml", Openings)
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(causal):

@@ -1,7 +1,6 @@
 """The wording of questions, which is configuration: config/prompts/de_cop.yaml."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from string import Formatter
 from typing import Annotated, Self
 
@@ -10,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Keys, Some, parse, read_yaml
+from pretrace.runtime.schema import Keys, Some
 
 
 def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
@@ -109,8 +108,3 @@ class Wording(Keys):
     de_cop: ChoiceWording
     completion: CompletionWording
     name_cloze: ClozeWording
-
-
-def read_wording(path: Path) -> Wording:
-    """Read and check a file of prompts. Raises `InputError` with each key that is missing or wrong."""
-    return parse(read_yaml(path), Wording, str(path))
