@@ -135,12 +135,8 @@ class Method:
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
     def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
-        values = self.defaults | dict(parameters)
-        absent = (
-            need
-            for need, only in self.only_for.items()
-            if any(values[name] != value for name, value in only.items())
-        )
+        values = (self.defaults | dict(parameters)).items()
+        absent = (need for need, only in self.only_for.items() if not only.items() <= values)
         return frozenset(self.needs).difference(absent)
 
     @property
@@ -195,15 +191,10 @@ def method(
         for parameter in keywords:
             if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
                 raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
-        entry = Method(
-            id,
-            tuple(needs),
-            {parameter.name: parameter.default for parameter in keywords},
-            {name: tuple(values) for name, values in (grid or {}).items()},
-            get_type_hints(function, include_extras=True),
-            function=function,
-            **facts,
-        )
+        defaults = {parameter.name: parameter.default for parameter in keywords}
+        grids = {name: tuple(values) for name, values in (grid or {}).items()}
+        types = get_type_hints(function, include_extras=True)
+        entry = Method(id, tuple(needs), defaults, grids, types, function=function, **facts)
         for mistake in _mistakes(entry):
             raise InputError(f"{where}: {mistake}")
         METHODS[id] = entry

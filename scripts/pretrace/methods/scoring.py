@@ -122,16 +122,13 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
         columns = block.columns[start : start + at_once]
         keys = pd.DataFrame(columns).astype({"draw": "Int64"})
         keys["draw"] = keys["draw"].mask(keys["draw"] < 0)
-        frame = (
-            keys.loc[keys.index.repeat(len(block.ids))]
-            .reset_index(drop=True)
-            .assign(
-                unit="text",
-                id=block.ids * len(columns),
-                shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
-                score=block.scores[:, start : start + at_once].T.ravel(),
-            )[COLUMNS]
-        )
+        repeated = keys.loc[keys.index.repeat(len(block.ids))].reset_index(drop=True)
+        frame = repeated.assign(
+            unit="text",
+            id=block.ids * len(columns),
+            shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
+            score=block.scores[:, start : start + at_once].T.ravel(),
+        )[COLUMNS]
         words = dict.fromkeys(("unit", "id", *Column._fields), str)
         yield frame.astype({name: kind for name, kind in words.items() if name != "draw"})
 

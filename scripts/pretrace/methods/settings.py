@@ -111,9 +111,7 @@ def cross_fitted(id: str) -> bool:
 def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if not values:
-        raise InputError(
-            f"parameter '{name}' of method '{method.id}': the list is empty. Give at least one value."
-        )
+        raise InputError(f"parameter '{name}' of method '{method.id}': the list is empty. Give a value.")
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
 
@@ -128,17 +126,15 @@ def _value(method: Method, name: str, value: Any) -> Value:
         kind, (above, most) = get_args(kind)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            raise InputError(
-                f"{where}: {value!r} is not one of its values: {nearest(str(value), get_args(kind))}"
-            )
+            hint = nearest(str(value), get_args(kind))
+            raise InputError(f"{where}: {value!r} is not one of its values: {hint}")
         return value
     whole = kind is int or kind is bool
     if isinstance(value, bool) != (kind is bool) or not isinstance(value, int if whole else int | float):
         raise InputError(f"{where}: {value!r} is not {_NAMES[kind]}.")
     if not above < value <= most or not math.isfinite(value):
-        raise InputError(
-            f"{where}: {value!r} is out of range; it must be above {above:g} and at most {most:g}."
-        )
+        bounds = f"above {above:g} and at most {most:g}"
+        raise InputError(f"{where}: {value!r} is out of range; it must be {bounds}.")
     if kind is float and float(format(value, "g")) != value:
         raise InputError(f"{where}: {value!r} has more than the 6 digits that a setting's name holds.")
     return kind(value)
@@ -195,12 +191,10 @@ def obstacle(
     if kind and not kind.names(run):
         return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
     if needs & PREFIXES.keys() and not has_prefixes:
-        return Obstacle(
-            "no prefixes are drawn from the benchmark", "add prefix: {pool: 7} to the benchmark's entry"
-        )
-    if needs & set(lacking) and all(
-        method.needs_of(setting) & set(lacking) for setting in settings(id, parameters)
-    ):
+        remedy = "add prefix: {pool: 7} to the benchmark's entry"
+        return Obstacle("no prefixes are drawn from the benchmark", remedy)
+    absent = needs & set(lacking)
+    if absent and all(method.needs_of(setting) & absent for setting in settings(id, parameters)):
         return Obstacle("the model gives no full-vocabulary statistics", "")
     if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
         return Obstacle(f"the script of '{language}' has no lower case", "")
@@ -221,11 +215,9 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix,
     passes = {}
     for need in (need for need in PREFIXES if need in method.needs):
         zero_access = need == "member_prefix" and values.get("access") == "zero"
-        prefix = Prefix(
-            ZERO_ACCESS if zero_access else PREFIXES[need],
-            str(values.get("separator", "none")),
-            bool(values.get("manipulate_prefix", False)) and not zero_access,
-        )
+        kind = ZERO_ACCESS if zero_access else PREFIXES[need]
+        manipulated = bool(values.get("manipulate_prefix", False)) and not zero_access
+        prefix = Prefix(kind, str(values.get("separator", "none")), manipulated)
         passes[need] = (prefix, int(values["shots"]))
     return passes
 

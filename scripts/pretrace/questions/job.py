@@ -120,9 +120,8 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
             skipped.setdefault(row["reason"], set()).add(passage)
     what = f"{task.method} {task.setting}".strip()
     for reason, passages in skipped.items():
-        log.info(
-            "%s: %s: %d of %d passages skipped: %s", name, what, len(passages), len(task.passages), reason
-        )
+        counts = f"{len(passages)} of {len(task.passages)}"
+        log.info("%s: %s: %s passages skipped: %s", name, what, counts, reason)
 
 
 @dataclass(frozen=True)
@@ -137,9 +136,8 @@ class _Questions:
             yield from self._texts(task, progress)
             return
         if task.paraphraser not in self.views:
-            raise InputError(
-                f"view '{task.paraphraser}' is not among this job's inputs; it has the paraphrases."
-            )
+            absent = f"view '{task.paraphraser}' is not among this job's inputs"
+            raise InputError(f"{absent}; it has the paraphrases.")
         for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
             yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
@@ -193,16 +191,14 @@ class _Questions:
             agree: Callable[[str, str], bool] = similar
             units, chat = int(task.parameters["k"]), self.answerer.chat
             halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
-            questions = [
-                half and (self.wording.completion.prompt(half[0], chat=chat), half[1]) for half in halves
-            ]
+            ask = partial(self.wording.completion.prompt, chat=chat)
+            questions = [half and (ask(half[0]), half[1]) for half in halves]
             reason = f"fewer than {2 * units} tokens"
         else:
             agree, units = matches, ANSWER_UNITS
             clozes, reason = map(mask, texts), "no name or noun to mask"
-            questions = [
-                (self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else None for cloze in clozes
-            ]
+            ask_name = self.wording.name_cloze.prompt
+            questions = [(ask_name(cloze), cloze.word) if cloze else None for cloze in clozes]
         prompts = [question[0] for question in questions if question]
         progress(len(questions) - len(prompts))
         replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])

@@ -22,9 +22,8 @@ def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
             raise ValueError(f"{error}; write a literal brace twice") from error
         if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):
             words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
-            raise ValueError(
-                f"'{{{wrong[0]}}}' {words}; it takes {sorted([*needed, *optional]) or 'nothing'}"
-            )
+            takes = sorted([*needed, *optional]) or "nothing"
+            raise ValueError(f"'{{{wrong[0]}}}' {words}; it takes {takes}")
         return text
 
     return AfterValidator(check)
@@ -54,11 +53,9 @@ class ChoiceWording(Keys):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        for kind in self.format:
-            if kind not in self.question:
-                raise ValueError(
-                    f"format.{kind}: there is no question '{kind}': {nearest(kind, self.question)}"
-                )
+        for kind in self.format.keys() - self.question.keys():
+            hint = nearest(kind, self.question)
+            raise ValueError(f"format.{kind}: there is no question '{kind}': {hint}")
         return self
 
     def require(self, kind: str) -> None:

@@ -141,8 +141,7 @@ def continue_texts(
         }
     )
     if frame.empty:
-        raise InputError(
-            f"{name}: no text has two words or more and fits into the model's context with its rest."
-        )
+        needed = "no text has two words or more and fits into the model's context with its rest"
+        raise InputError(f"{name}: {needed}.")
     log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
     return frame

@@ -68,9 +68,8 @@ class Fetcher:
                 break
             if attempt < self._attempts:
                 self._sleep(max(wait, 2.0**attempt))
-        raise InputError(
-            f"{url} could not be fetched: {problem}. The received part is kept; run again to continue."
-        )
+        kept = "The received part is kept; run again to continue."
+        raise InputError(f"{url} could not be fetched: {problem}. {kept}")
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
         """Try once; return the seconds before the next attempt, None if none can help, and what went wrong, or ""."""

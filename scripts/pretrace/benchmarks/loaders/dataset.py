@@ -155,9 +155,8 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows
         return {str(split): _typed(folder, str(split), table) for split, table in of_splits.items()}
     configs = datasets.get_dataset_config_names(str(folder))
     if config not in (None, *configs):
-        raise InputError(
-            f"{folder} has no configuration '{config}' (hub_config): {nearest(str(config), configs)}"
-        )
+        hint = nearest(str(config), configs)
+        raise InputError(f"{folder} has no configuration '{config}' (hub_config): {hint}")
     if config is None and len(configs) > 1 and "default" not in configs:
         raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
@@ -199,9 +198,8 @@ def _written(files: Sequence[Path], classes: Mapping[str, Sequence[str]]) -> Spl
 
 def _typed(folder: Path, split: str, table: Any) -> SplitRows:
     places = (f"{folder}, split {split}, row {number}" for number in range(1, len(table) + 1))
-    return SplitRows(
-        table.column_names, list(zip(places, table, strict=True)), _classes(table.features or {})
-    )
+    located = list(zip(places, table, strict=True))
+    return SplitRows(table.column_names, located, _classes(table.features or {}))
 
 
 def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -249,15 +247,13 @@ def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.set_fields()
     for name, column in given.items():
         if column not in columns:
-            raise InputError(
-                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, columns)}"
-            )
+            hint = nearest(column, columns)
+            raise InputError(f"{where}: there is no column '{column}' (columns.{name}): {hint}")
     if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
         raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
-        raise InputError(
-            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(columns)}."
-        )
+        listed = ", ".join(columns)
+        raise InputError(f"{where}: set columns.text to the column that holds the texts, one of {listed}.")
     if "label" not in given and "label" not in shared:
         raise InputError(
             f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
@@ -275,14 +271,12 @@ def _label(
         if labels is None and value in ("0", "1"):
             return int(value)
     if labels is None and value not in _BARE and isinstance(value, (str, bool)):
-        raise InputError(
-            f"{where}: label is {value!r}; say under labels what it means: labels: {{{value}: 1}}."
-        )
+        example = f"labels: {{{value}: 1}}"
+        raise InputError(f"{where}: label is {value!r}; say under labels what it means: {example}.")
     if labels is None or value is None:
         return value
     name = f"{value:g}" if isinstance(value, float) else str(value)
     if name not in labels:
-        raise InputError(
-            f"{where}: label is {value!r}, which is missing under labels: {nearest(name, labels)}"
-        )
+        hint = nearest(name, labels)
+        raise InputError(f"{where}: label is {value!r}, which is missing under labels: {hint}")
     return labels[name]
