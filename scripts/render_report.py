@@ -4,18 +4,18 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.figures import dots, extraction
+from pretrace.render.figures import dots
 from pretrace.render.registry import Artifact, outputs
 from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
 from pretrace.render.rows import in_print
-from pretrace.render.tables import audit
+from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
 from pretrace.studies.sealing import told
 
 CONCLUDING = {
     "audit": audit.lines,
-    "word_for_word": extraction.lines,
+    "extraction": extraction.lines,
     "headline": dots.headline_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""

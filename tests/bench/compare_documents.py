@@ -102,8 +102,8 @@ RELEASED = {
     "LLaMA-2-70B": "llama-2-70b", "GPT-3, 69 books": "gpt-3",
 }  # fmt: skip
 LICENCES = {
-    "MIT licence": "230", "BSD licence": "325", "Apache licence": "2,118", "address of 1790": "1,225",
-    "address of 2026": "1,603",
+    "MIT licence": "268", "BSD licence": "378", "Apache licence": "2,223", "address of 1790": "1,275",
+    "address of 2026": "1,723", "table of 2026": "1,701",
 }  # fmt: skip
 
 # {} is a number; the numbers are compared in order with the columns of what follows
@@ -176,9 +176,9 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      "and Loss {} on the same texts.",
      [Found(MEDIUM, "sotu_split", 64, method, INTERVAL if method == "gap_k" else AUC)
       for method in ("gap_k", "min_k;window=3", "wbc", "min_k", "loss")]),
-    (EMBEDDED, "SmolLM2-135M gives back what the web repeats most often: {} % of the windows of the MIT licence, {} % "
-     "of the BSD licence and {} % of the Apache licence.",
-     [extracted(f"{name} licence", 100) for name in ("MIT", "BSD", "Apache")]),
+    (EMBEDDED, "SmolLM2-135M gives back what the web repeats most often: {} % of the tokens of the MIT licence and "
+     "{} % of the Apache licence.",
+     [extracted(f"{name} licence", 100) for name in ("MIT", "Apache")]),
     (EMBEDDED, "greedy decoding emits {} %",
      [Row("tables/extraction.csv", (("model", "pico-en-by-heart"), ("subset", "100x"), ("unit", "class"), ("label", 1)),
           ("greedy",), 100, 0.2)]),
@@ -191,9 +191,10 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "After seven texts of their own class, {} % of the members and {} % of the non-members are less likely "
      "in the medium model, {} % and {} % in the null model.",
      [corpus(model, "codec", "suspected_share", "held_out_share", scale=100) for model in (MEDIUM, NULL)]),
-    *((EXTRACTION, f"| {name} | {windows} | {{}} | {{}} | {{}} |",
-       [extracted(name, 1, "extractable", "greedy"), extracted(name, 1, "longest_run")._replace(tolerance=20)])
-      for name, windows in LICENCES.items()),
+    *((EXTRACTION, f"| {name} | {tokens} | {{}} | {{}} | {{}} | {{}} |",
+       [extracted(name, 1, "extractable", "greedy", "fifty"),
+        extracted(name, 1, "longest_run")._replace(tolerance=20)])
+      for name, tokens in LICENCES.items()),
 ]  # fmt: skip
 
 TABLES = [

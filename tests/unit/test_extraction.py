@@ -1,6 +1,7 @@
 """Extraction: windows of passes against brute force, and what of them counts as extractable."""
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,9 @@ from pretrace.runtime.errors import InputError
 
 TEXT = "The state of the union is strong, and the people of the United States know it. " * 3
 PREFIX, SUFFIX, STRIDE = 6, 4, 3
-EXTRACTION = {"suffix": 50, "threshold": 0.001, "tries": 100}
+EXTRACTION = {
+    "suffix": 50, "context": 20, "threshold": 0.001, "tries": 100, "parts": [{"subsets": None, "lengths": None}],
+}  # fmt: skip
 
 
 def windows_request(start_token="none", prefix=PREFIX, suffix=SUFFIX):
@@ -154,19 +157,35 @@ def test_only_the_texts_that_the_run_reads_have_windows(job):
 
 @pytest.mark.parametrize("size", [1, 4, 5])
 def test_windows_that_repeat_their_own_text_are_found(size):
-    """By comparing every run of half a window with every earlier one."""
-    ids = np.random.default_rng(0).integers(0, 5, size=60)
-    run = math.ceil(size / 2)
-    expected = [
-        any(
-            list(ids[place : place + run]) == list(ids[before : before + run])
-            for place in range(window, window + size - run + 1)
-            for before in range(place)
+    """By comparing each token's runs of three with the thousand before them, and those of five with all before."""
+    ids = np.random.default_rng(0).integers(0, 9, size=1_500).tolist()
+    copied = {
+        place + token
+        for run, within in ((3, 1_000), (5, 1_500))
+        for place in range(len(ids) - run + 1)
+        if any(
+            ids[place : place + run] == ids[before : before + run]
+            for before in range(max(place - within, 0), place)
         )
-        for window in range(len(ids) - size + 1)
+        for token in range(run)
+    }
+    expected = [
+        sum(token in copied for token in range(place, place + size)) >= size / 2
+        for place in range(len(ids) - size + 1)
     ]
-    assert repeating(ids, size).tolist() == expected
+    assert repeating(np.array(ids), size).tolist() == expected
     assert len(set(expected)) == 2
+
+
+def test_near_copies_repeat_a_text_and_common_words_of_a_long_one_do_not():
+    """A list with another number in each line, and random words of which each run of three comes again by chance."""
+    line = [7, 8, 9, 0, 10, 11, 12, 0, 13, 14]
+    numbered = np.array(
+        [token or 100 + 2 * row + place // 7 for row in range(40) for place, token in enumerate(line)]
+    )
+    assert repeating(numbered, 20)[10:].all()
+    random = np.random.default_rng(0).integers(0, 40, size=60_000)
+    assert repeating(random, 20)[-1_000:].mean() < 0.02
 
 
 def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
@@ -191,17 +210,24 @@ def test_windows_longer_than_the_context_are_refused(job):
         job([windows_request(prefix=tiny_models.CONTEXT - SUFFIX + 1)], texts=[TEXT])
 
 
-def test_texts_without_a_window_are_an_error_that_says_what_to_do(job):
+def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would_be(job, caplog):
     benchmark = benchmark_of(["A"])
-    manifest = job([windows_request()], benchmark=benchmark)
-    with pytest.raises(
-        InputError,
-        match=r"texts: no text has a window.* 10 tokens, prefix and suffix .* give longer texts, or lower these",
+    for requests, keys, told in (
+        (
+            [windows_request()],
+            {"prefix": PREFIX, "suffix": SUFFIX},
+            "has the 10 tokens .* longer texts",
+        ),
+        (whole_requests(), {"context": 5, "suffix": 4}, "has the 9 tokens"),
     ):
-        windows_of(PassIndex(manifest, job.store), benchmark, extraction(prefix=PREFIX, suffix=SUFFIX), str)
-    manifest = job(whole_requests(), benchmark=benchmark)
-    with pytest.raises(InputError, match=r"takes 9 tokens, context and suffix of the run's extraction"):
-        windows_of(PassIndex(manifest, job.store), benchmark, extraction(context=5, suffix=4), str)
+        measured = extraction(threshold=0.001, tries=100, **keys)
+        windows = windows_of(
+            PassIndex(job(requests, benchmark=benchmark), job.store), benchmark, measured, str
+        )
+        assert (list(windows), len(windows)) == (WINDOWS, 0)
+        assert re.search(told, caplog.text)
+        numbers = summary(windows, benchmark, measured)[["texts", "short", "tokens", "least"]]
+        assert numbers.to_numpy().tolist() == [[1, 1, 0, sum(keys.values())]] * 2
 
 
 def windows_table(*documents):
@@ -210,8 +236,8 @@ def windows_table(*documents):
         {
             "subset": "", "length": pd.NA, "document": document, "label": label, "text_id": document, "tokens": 500,
             "at": 50 + 50 * place, "suffix": 50, "log_p": math.log(p) - 1 if p else -500.0,
-            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5, "repeats": False, "token": "",
-            "passage": "words",
+            "log_p_top": math.log(p) if p else np.nan, "greedy": p > 0.5,
+            "log_p_fifty": math.log(p / 3) if p else np.nan, "repeats": False, "token": "", "passage": "words",
         }
         for document, label, shares in documents for place, p in enumerate(shares)
     ]  # fmt: skip
@@ -231,17 +257,25 @@ def texts_of(windows, *short):
 KNOWN = [("n1", 0, [0, 0, 0.002, 0]), ("n2", 0, [0, 0, 0, 0]), ("n3", 0, [1e-9, 1e-4, 0, 0])]
 
 
-def test_shares_runs_and_what_is_common():
+def test_shares_are_of_a_works_tokens():
+    """Each window has 50 of a text's 500 tokens."""
     windows = windows_table(("m", 1, [0.9, 0.01, 0.0021, 0]), *KNOWN)
     frame = summary(windows, texts_of(windows), EXTRACTION)
     assert list(frame) == SUMMARY
     members, nonmembers = frame[frame["unit"] == "class"].to_dict("records")
-    assert (members["label"], members["windows"], members["extractable"]) == (1, 4, 0.75)
-    assert members["sampled"] == 0.5, "0.0021 / e is below the threshold"
-    assert members["greedy"] == 0.25
-    assert members["in_tries"] == 0.5, "0.9, and 0.01: at least once in 100 samples with 1 - 0.99^100 = 0.63"
+    assert (members["label"], members["tokens"], members["measured"], members["extractable"]) == (
+        1,
+        500,
+        0.4,
+        0.3,
+    )
+    assert (members["windows"], members["extractable_windows"], members["least"]) == (4, 3, 70)
+    assert members["sampled"] == 0.2, "0.0021 / e is below the threshold"
+    assert members["fifty"] == 0.2, "0.0021 / 3 too"
+    assert members["greedy"] == 0.1
+    assert members["in_tries"] == 0.2, "0.9, and 0.01: at least once in 100 samples with 1 - 0.99^100 = 0.63"
     assert members["longest_run"] == 150
-    assert nonmembers["extractable"] == members["nonmembers"] == pytest.approx(1 / 12)
+    assert nonmembers["extractable"] == members["nonmembers"] == pytest.approx(50 / 1500)
     p = frame[frame["unit"] == "document"].set_index("document")["p"]
     assert p["m"] == 1 / 4
     assert p["n1"] == 1 / 3, "not compared with itself"
@@ -249,30 +283,42 @@ def test_shares_runs_and_what_is_common():
     assert frame["known"].tolist()[2:] == [3, 2, 2, 2]
 
 
+def test_a_token_in_several_windows_is_one_token():
+    windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=[50, 60, 200, 300])
+    frame = summary(windows, texts_of(windows), EXTRACTION)
+    assert frame["extractable"].tolist() == [(60 + 50) / 500] * 2
+    assert frame["measured"].tolist() == [(60 + 50 + 50) / 500] * 2
+
+
 def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
     windows = windows_table(("m", 1, [0.9, 0.9, 0, 0]), ("n1", 0, [0.9, 0]), ("n2", 0, [0.9]))
     windows["repeats"] = [True, False, False, False, True, False, True]
     frame = summary(windows, texts_of(windows), EXTRACTION).set_index(["unit", "document"])
     assert frame.loc[("document", "m"), ["windows", "repeats", "longest_run"]].tolist() == [3, 1, 50]
-    assert frame.loc[("document", "m"), "extractable"] == pytest.approx(1 / 3)
+    assert frame.loc[("document", "m"), ["measured", "extractable"]].tolist() == [0.3, 0.1]
     assert frame.loc[("document", "m"), "nonmembers"] == 0
     assert frame.loc[("document", "m"), ["p", "known"]].tolist() == [1 / 2, 1], "n2 has no window that counts"
     assert frame.loc[("document", "n2"), ["windows", "repeats"]].tolist() == [0, 1]
     assert frame.loc[("document", "n2"), ["extractable", "p"]].isna().all()
 
 
-def test_texts_that_are_too_short_for_a_window_are_counted():
+def test_texts_that_are_too_short_for_a_window_have_no_share():
     windows = windows_table(("m", 1, [0.9]), ("n1", 0, [0]))
     frame = summary(windows, texts_of(windows, ("m", 1), ("another", 1)), EXTRACTION)
-    members, nonmembers, book, draft = frame[["texts", "short"]].to_numpy().tolist()
-    assert (members, nonmembers, book, draft) == ([3, 2], [1, 0], [2, 1], [1, 0])
+    counts = frame.set_index(["unit", "document"])[["texts", "short", "tokens", "extractable"]]
+    assert counts.loc["class"].to_numpy().tolist() == [[3, 2, 500, 0.1], [1, 0, 500, 0]]
+    assert counts.loc[("document", "m")].tolist() == [2, 1, 500, 0.1]
+    assert counts.loc[("document", "another"), ["texts", "short", "tokens"]].tolist() == [1, 1, 0]
+    assert pd.isna(counts.loc[("document", "another"), "extractable"]), "nothing is not 0"
+    short = windows.assign(tokens=99)
+    assert summary(short, texts_of(short), EXTRACTION)["fifty"].isna().all(), "50 after 50 take 100 tokens"
 
 
 def test_known_non_members_of_another_benchmark():
     windows = windows_table(("book", None, [0.9, 0, 0.9, 0]))
     frame = summary(windows, texts_of(windows), EXTRACTION, windows_table(*KNOWN))
     whole, book = frame.to_dict("records")
-    assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(1 / 12)
+    assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(50 / 1500)
     assert pd.isna(book["label"])
     assert (book["longest_run"], book["p"]) == (50, 1 / 4)
 
@@ -288,8 +334,7 @@ def test_without_known_non_members_nothing_is_compared():
     [([], 0), ([50], 50), ([50, 100], 100), ([50, 75, 100, 200], 100), ([50, 101], 50)],
 )
 def test_a_stretch_is_covered_by_windows_without_a_gap(places, expected):
-    frame = pd.DataFrame({"at": [0, *places], "suffix": 50, "extractable": [False] + [True] * len(places)})
-    assert longest_run(frame) == expected
+    assert longest_run(pd.Series(places), 50) == expected
 
 
 def test_tries_of_a_tiny_probability_lose_no_digits():
@@ -297,4 +342,4 @@ def test_tries_of_a_tiny_probability_lose_no_digits():
     tiny = windows_table(("m", 1, [1e-17]))
     for tries, expected in ((10**16, 0.0), (10**17, 1.0)):
         frame = summary(tiny, texts_of(tiny), EXTRACTION | {"tries": tries})
-        assert frame["in_tries"].tolist() == [expected] * 2
+        assert frame["in_tries"].tolist() == [expected / 10] * 2

@@ -1,6 +1,7 @@
 """The map of extraction: which window colours a token, how wide a passage is drawn, which words are printed."""
 
 import re
+from dataclasses import replace
 
 import made_up_results as made_up
 import numpy as np
@@ -8,8 +9,9 @@ import pandas as pd
 import pytest
 import test_render_golden as golden
 from matplotlib.figure import Figure
-from test_extraction import texts_of
+from test_extraction import EXTRACTION, texts_of, windows_table
 
+from pretrace.evaluation.extraction import summary
 from pretrace.render.figures.extraction import (
     GROUND,
     NARROWEST,
@@ -18,6 +20,7 @@ from pretrace.render.figures.extraction import (
     draw_stretches,
     excerpts_of,
 )
+from pretrace.render.tables.extraction import given_back
 
 
 def test_a_short_passage_of_a_book_is_drawn_wide_enough_to_be_seen():
@@ -58,7 +61,7 @@ def every_token(tokens: list[str], likeliest: int, label: int | None = 1, size: 
         {
             "subset": "", "length": pd.NA, "document": "book", "label": label, "text_id": "t", "tokens": len(tokens),
             "at": place, "suffix": size, "log_p": -30.0, "log_p_top": np.log(0.5 if place == likeliest else 1e-9),
-            "greedy": False, "repeats": False, "token": f" {tokens[place]}",
+            "greedy": False, "log_p_fifty": np.nan, "repeats": False, "token": f" {tokens[place]}",
             "passage": " ".join(tokens[place : place + size]) if place == likeliest else "",
         }
         for place in places
@@ -71,7 +74,7 @@ def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its
     words[50:53] = ["=1+1", "NA", "a\n\tb"]  # a CSV alone would change them
     windows = every_token(words, likeliest=50)
     windows.loc[windows["at"] == 20, "repeats"] = True
-    results = golden.results_of(tmp_path, {"windows": windows, "benchmarks": texts_of(windows)})
+    results = golden.mapped(tmp_path, windows)
     artifact = made_up.artifact("extraction_map", panels=[golden.OWN])
     files = made_up.render(artifact, results, tmp_path)
     (excerpt,) = excerpts_of(files["csv"])
@@ -84,3 +87,38 @@ def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its
     assert re.fullmatch("#[0-9a-f]{6}", likeliest[1])
     assert likeliest[2] == "probability 0.5"
     assert after[0] == "".join(f" {word}" for word in words[55:76])
+
+
+def said(*documents, short=(), **settings) -> str:
+    """The sentence on made-up windows: the works' names, labels and probabilities of windows of 50 of 500 tokens."""
+    windows = windows_table(*documents)
+    return given_back("M", summary(windows, texts_of(windows, *short), EXTRACTION | settings))
+
+
+def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():
+    book, draft = ("book", None, [0.9, 0.002, 1e-9, 0, 0]), ("draft", 0, [0, 0])
+    assert said(book, draft) == (
+        "M gives back 20 % of 'book' word for word (greedy decoding: 10 %; 50 tokens after 50: 10 %), and 0 % of 1 "
+        "known work."
+    )
+    assert "'book', the most of 2 works, word for word" in said(book, ("other", 1, [0] * 5), draft)
+    assert said(book, short=[("pamphlet", None)]).endswith("; 50 tokens after 50: 10 %), and there is no known work "
+                                                           "beside it. Not measurable: 1 of the works.")  # fmt: skip
+    assert "50 tokens after" not in said(book, prefix=50), "the windows themselves are of 50 tokens"
+    assert said(("book", None, [0.9])).endswith(" 90 % of its tokens are not measurable.")
+    assert said(draft, short=[("pamphlet", None)]) == (
+        "What M gives back of 'pamphlet' is not measurable: shorter than 70 tokens."
+    )
+    assert said(draft) == "", "only known works"
+
+
+def test_the_box_of_an_audit_says_what_is_given_back(tmp_path):
+    results = golden.STUDIES["audit_none"](tmp_path / "audit")
+    extracted = golden.extracted(tmp_path / "extraction", *golden.BOOKS)
+    artifact = made_up.artifact("audit", panels=[golden.OWN])
+    plain, beside = (
+        dict(made_up.draw(artifact, given).boxes[0].lines)
+        for given in (results, replace(results, extraction=extracted.extraction))
+    )
+    assert beside.pop("Given back").startswith("tiny-135m gives back 20 % of 'book'")
+    assert beside == plain

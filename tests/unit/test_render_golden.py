@@ -100,6 +100,11 @@ def extracted(
     windows = windows_table(*documents)
     windows["passage"] = [f"passage  {number}\n" for number in range(len(windows))]
     windows.loc[0, "repeats"] = repeats
+    return mapped(folder, windows, *short, **settings)
+
+
+def mapped(folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **settings: Any) -> Results:
+    """The results of an extraction from its windows, and texts (document, label) without a window."""
     texts = texts_of(windows, *short)
     frames = {
         "windows": windows,

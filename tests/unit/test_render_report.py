@@ -17,7 +17,6 @@ import made_up_results as made_up
 import pandas as pd
 import pytest
 import test_render_golden as golden
-from test_extraction import texts_of
 from test_render_extraction import every_token
 
 from pretrace.benchmarks.sources import BenchmarkEntry
@@ -180,7 +179,7 @@ def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_
     demonstration = made_up.artifact("extraction_map", artifact="word_for_word", panels=[golden.OWN])
     words = ["one", "two", "<script>alert(1)</script>\n", "مرحبا", "가나다", "🙂", "end", "end"]
     windows = every_token(words, likeliest=2, size=4)
-    results = golden.results_of(folder.parent / "map", {"windows": windows, "benchmarks": texts_of(windows)})
+    results = golden.mapped(folder.parent / "map", windows)
     made_up.render(demonstration, results, folder)
     opened = page_of(folder, artifacts=[headline, TABLE, demonstration])
     assert opened.index('id="word_for_word"') < opened.index('id="a_headline"')

@@ -77,3 +77,13 @@ def test_a_job_is_told_which_texts_the_runs_with_an_extraction_read(tmp_path):
     loaded = load_written(tmp_path, study(runs=runs, benchmarks=own))
     told = Plan(loaded).pair("smollm2-135m", "texts").extraction
     assert told == WHOLE | {"start_token": "tokenizer", "parts": [{"subsets": None, "lengths": [32]}]}
+
+
+def test_an_audit_reads_the_extraction_of_its_run_if_there_is_one(tmp_path):
+    for beside, expected in (
+        ({}, {"audit", "benchmarks"}),
+        ({"extraction": {}}, {"audit", "extraction", "benchmarks"}),
+    ):
+        written = study(runs=[RUN | {"methods": ["loss"], **beside}], artifacts=["audit"])
+        reads = Plan(load_written(tmp_path, written)).artifact("audit").reads
+        assert {kind for kind, *_ in reads} == expected

@@ -22,6 +22,21 @@ def test_the_rule_graph_draws(project):
     assert "flowchart" in project.run("--rulegraph", "mermaid-js").stdout
 
 
+def test_an_artifact_by_its_path_plans_what_only_plans(unrun):
+    written, both = unrun.study(), {"model": "target", "benchmark": "texts", "start_token": "<|endoftext|>"}
+    written["runs"][0]["for"] = ["headline", "results_auc"]
+    written["runs"].append(both | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]})
+    unrun.write_study(written)
+    figure, study = "results/smoke/figures/surp_figure3.svg", ("--config", "study=smoke/smoke.yaml")
+    jobs = [
+        re.findall(r"^ *rule (\w+):$", unrun.run("--dry-run", target, *study, *more).stdout, re.M)
+        for target, more in ((figure, []), (figure, ["only=[surp_figure3]"]), ("figures", []))
+    ]
+    assert "count_tokens" not in jobs[0]
+    assert jobs[0] == jobs[1]
+    assert "count_tokens" in jobs[2]
+
+
 PLANNING = """
 import sys
 

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -44,8 +45,10 @@ fi
 """
 
 
-def through(project: Project, profile: str, commands: dict[str, str], *options: str) -> list[str]:
-    """Make two files with a profile whose scheduler's commands are these; what each submission asked for."""
+def through(
+    project: Project, profile: str, commands: dict[str, str], *options: str, targets: Iterable[str] = TARGETS
+) -> list[str]:
+    """Make files with a profile whose scheduler's commands are these; what each submission asked for."""
     folder = project.path / "stand-in"
     folder.mkdir()
     for name, script in commands.items():
@@ -54,11 +57,11 @@ def through(project: Project, profile: str, commands: dict[str, str], *options: 
     if "kill-first" in options:
         (folder / "kill-first").touch()
     project.run(
-        *TARGETS, "--workflow-profile", profile, "--jobs", "1", "--latency-wait", "5",
+        *targets, "--workflow-profile", profile, "--jobs", "1", "--latency-wait", "5",
         "--seconds-between-status-checks", "1", "--config", "study=smoke/smoke.yaml",
         PATH=f"{folder}:{os.environ['PATH']}", STANDIN=str(folder),
     )  # fmt: skip
-    assert all((project.path / target).is_file() for target in TARGETS)
+    assert all((project.path / target).is_file() for target in targets)
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.submitted"))]
 
 
@@ -130,6 +133,20 @@ def planned(project: Project, profile: str) -> str:
     ).stdout  # fmt: skip
     assert f"Using workflow specific profile profiles/{profile}" in said
     return said
+
+
+@pytest.mark.full
+def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
+    study, figure = unrun.study(), "results/smoke/figures/surp_figure3.svg"
+    study["runs"][0]["for"] = ["headline", "results_auc"]
+    study["runs"].append(study["runs"][0] | {"methods": [{"surp": {"eps": [1, 2]}}], "for": ["surp_figure3"]})
+    unrun.write_study(study)
+    through(unrun, "cluster-generic", {"qsub": QSUB, "qstat": QSTAT, "qacct": QACCT}, targets=[figure])
+    # the study's other runs read more: altered texts, texts after shots
+    assert [(view["view"], view["length"]) for view in unrun.manifest()["views"]] == [
+        ("original", 8), ("original", 32)
+    ]  # fmt: skip
+    assert "Nothing to be done" in unrun.run(figure, "--config", "study=smoke/smoke.yaml").stdout
 
 
 def rules_of_group(said: str, group: str) -> list[str]:

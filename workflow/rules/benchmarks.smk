@@ -20,7 +20,7 @@ rule build_benchmark:
 # a benchmark without texts: documents and labels of the answers to its questions
 rule gather_documents:
     input:
-        answers=lambda wildcards: PLAN.answers_about(wildcards.benchmark).values(),
+        answers=lambda wildcards: asked().answers_about(wildcards.benchmark).values(),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -29,7 +29,7 @@ rule gather_documents:
         benchmark=alternatives(PLAN.benchmarks_of_answers),
     params:
         code=code_digest("gather_documents"),
-        models=lambda wildcards: list(PLAN.answers_about(wildcards.benchmark)),
+        models=lambda wildcards: list(asked().answers_about(wildcards.benchmark)),
         seed=config["seed"],
     script:
         "../../scripts/gather_documents.py"

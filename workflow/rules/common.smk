@@ -1,9 +1,11 @@
 # The study, resolved, and what rules look up in it. No rules here.
 import re
+from functools import cache
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
+from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
@@ -31,6 +33,18 @@ wildcard_constraints:
     artifact=alternatives(STUDY.artifacts),
 
 
+@cache
+def asked():
+    """The plan of what the command asks for: of artifacts by their paths, what `only` with their names plans."""
+    targets = workflow.dag_settings.targets if workflow.dag_settings else []
+    if not (slugs := PLAN.artifacts_at(targets)):
+        return PLAN
+    # the jobs that an executor starts are told it: their command names no path
+    settings = workflow.config_settings
+    settings.config_args = [*settings.config_args, f"only=[{','.join(slugs)}]"]
+    return Plan(load_study(config | {"only": slugs}, config_folder()))
+
+
 class Lookup:
     """`pair.scores` in a rule: the function that gives the scores of the pair that a job's wildcards name."""
 
@@ -41,16 +55,16 @@ class Lookup:
         return lambda wildcards: getattr(self._of_wildcards(wildcards), name)
 
 
-pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark))
-known_pair = Lookup(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark).known_pair)
-model = Lookup(lambda wildcards: PLAN.model(wildcards.model))
-benchmark = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark))
-corpus = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus))
-view = Lookup(lambda wildcards: PLAN.view(*wildcards.view.split("/")))
-artifact = Lookup(lambda wildcards: PLAN.artifact(wildcards.artifact))
-model_entry = Lookup(lambda wildcards: PLAN.model(wildcards.model).entry)
-benchmark_entry = Lookup(lambda wildcards: PLAN.benchmark(wildcards.benchmark).entry)
-corpus_entry = Lookup(lambda wildcards: PLAN.corpus(wildcards.corpus).entry)
+pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))
+known_pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark).known_pair)
+model = Lookup(lambda wildcards: asked().model(wildcards.model))
+benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
+corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
+view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
+artifact = Lookup(lambda wildcards: asked().artifact(wildcards.artifact))
+model_entry = Lookup(lambda wildcards: asked().model(wildcards.model).entry)
+benchmark_entry = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark).entry)
+corpus_entry = Lookup(lambda wildcards: asked().corpus(wildcards.corpus).entry)
 
 
 def each_attempt(amount):

@@ -15,7 +15,7 @@ rule stream_shard:
     wildcard_constraints:
         corpus=alternatives(PLAN.corpora(from_hub=True)),
     params:
-        entry=lambda wildcards: PLAN.corpus(wildcards.corpus).fetched(wildcards.shard),
+        entry=lambda wildcards: asked().corpus(wildcards.corpus).fetched(wildcards.shard),
         shards=corpus_entry.shards,
         attempts=config["attempts"],
     script:
@@ -52,7 +52,7 @@ rule count_tokens:
     priority: corpus.priority
     params:
         code=code_digest("count_tokens"),
-        encoding=lambda wildcards: PLAN.model(wildcards.tokenizer).encoding,
+        encoding=lambda wildcards: asked().model(wildcards.tokenizer).encoding,
         max_tokens=corpus_entry.max_tokens,
     script:
         "../../scripts/count_tokens.py"

@@ -21,7 +21,7 @@ rule fetch_package:
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
     params:
-        download=lambda wildcards: PLAN.download(wildcards.file),
+        download=lambda wildcards: asked().download(wildcards.file),
         attempts=config["attempts"],
     script:
         "../../scripts/fetch_package.py"
@@ -35,7 +35,7 @@ rule fetch_dataset:
     wildcard_constraints:
         part="texts|views",
     params:
-        entry=lambda wildcards: PLAN.benchmark(wildcards.benchmark).fetched(wildcards.part),
+        entry=lambda wildcards: asked().benchmark(wildcards.benchmark).fetched(wildcards.part),
         seed=config["seed"],
         attempts=config["attempts"],
     script:

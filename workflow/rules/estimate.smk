@@ -6,7 +6,7 @@ localrules:
 # No output, so that it always shows the present configuration and the store's state.
 rule estimate:
     input:
-        lambda wildcards: measured(PLAN).values(),
+        lambda wildcards: measured(asked()).values(),
     log:
         "results/<study>/logs/estimate.log",
     params:

@@ -24,7 +24,9 @@ rule evaluate_methods:
 
 rule compute_statistic:
     input:
-        unpack(lambda wildcards: PLAN.pair(wildcards.model, wildcards.benchmark).read_by(wildcards.statistic)),
+        unpack(
+            lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark).read_by(wildcards.statistic)
+        ),
     output:
         "results/<study>/{statistic}/{model}/{benchmark}.parquet",
     log:

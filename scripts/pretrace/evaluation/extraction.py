@@ -8,6 +8,7 @@ a sum over the tokens of one pass.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
+from itertools import pairwise
 from math import log
 from typing import Any
 
@@ -17,7 +18,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.benchmarks.slices import slices_of
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.metrics import rows_like
 from pretrace.evaluation.significance import empirical_p
 from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
@@ -27,26 +27,33 @@ from pretrace.views.readings import PAST_CONTEXT, PassKey, Reading, Windows
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
-    "repeats", "token", "passage",
+    "log_p_fifty", "repeats", "token", "passage",
 ]  # fmt: skip
 """A row a window: the `tokens` of the text, where in it the suffix begins (`at`), and the tokens of the `suffix`; ln of
 the probability that the suffix is emitted after what is read before it, at temperature 1 and with top-40 sampling
-(missing where that is 0); whether greedy decoding emits it; whether it `repeats` its own text, so that a model that
-never saw the text could copy it; its first `token` in words ("" where a prefix was cut); the suffix in words
-(`passage`; of windows that overlap, the likeliest's, else "")."""
+(missing where that is 0); whether greedy decoding emits it; the same ln with top-40 sampling for the `FIFTY` tokens
+from there on, where as many are before them and they do not repeat the text; whether it `repeats` its own text, so that
+a model that never saw the text could copy it; its first `token` in words ("" where a prefix was cut); the suffix in
+words (`passage`; of windows that overlap, the likeliest's, else "")."""
 
-SHARES = ["extractable", "sampled", "greedy", "in_tries"]
+FIFTY = 50
+"""Tokens of prefix and of suffix in the literature."""
+
+SHARES = ["extractable", "in_tries", "sampled", "greedy", "fifty"]
 SUMMARY = [
-    "subset", "length", "unit", "document", "label", "texts", "short", "windows", "repeats", *SHARES, "longest_run",
-    "nonmembers", "p", "known", "prefix", "suffix", "threshold", "tries",
+    "subset", "length", "unit", "document", "label", "texts", "short", "tokens", "measured", *SHARES, "longest_run",
+    "nonmembers", "p", "known", "windows", "extractable_windows", "repeats", "prefix", "suffix", "least", "threshold",
+    "tries",
 ]  # fmt: skip
-"""A row a class (`unit`) and a row a document: its texts, those of them too `short` for a window, its windows that do
-not repeat the text, those that do; the share of the former with a probability above the threshold with top-40 sampling
-(`extractable`) and at temperature 1 (`sampled`), that greedy decoding emits, and that come at least once in `tries`
-top-40 samples with a probability of one half; tokens of the longest stretch of extractable windows; the share of the
-windows of known non-members that are extractable; a document's p, the share of known non-members' documents with at
-least its share of extractable windows, itself counted, and how many such documents are `known`; and the run's settings
-(`prefix` missing where all tokens before a window are read)."""
+"""A row a class (`unit`) and a row a document: its texts, those of them too `short` for a window, the tokens of the
+others. Shares of these tokens: those in a window that does not repeat the text (`measured`), and those in such a window
+with a probability above the threshold with top-40 sampling (`extractable`) or at temperature 1 (`sampled`), that comes
+at least once in `tries` top-40 samples with a probability of one half, that greedy decoding emits, or of `FIFTY` tokens
+after as many (missing where no text has one). Tokens of the longest stretch of extractable windows; the share of known
+non-members' tokens that are extractable; a document's p, the share of known non-members' documents with at least its
+share, itself counted, and how many such documents are `known`; its windows that do not repeat the text, those of them
+that are extractable, those that repeat it; and the run's settings (`prefix` missing where all tokens before a window
+are read; `least`: the tokens that a window takes)."""
 
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
@@ -55,6 +62,14 @@ BROKEN = "\ufffd"
 """What decoders give for a part of a character."""
 
 _ROWS_AT_ONCE = 5_000
+_TYPES = {
+    "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8", "log_p_top": "f8", "greedy": "?",
+    "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
+}  # fmt: skip
+COPIES = ((3, 1_000), (5, np.inf))
+"""(tokens of a run that a model copies, at most this many tokens after the same run). The first pair finds lists that
+count; without its bound, a book would repeat itself everywhere (tests/bench/bench_repeats.py)."""
+
 _NUMBERS = {"logprobs": np.float64, "top40": np.float64, "ranks": np.int32, "token_ids": np.int32}
 
 
@@ -64,19 +79,15 @@ def windows_of(
     """Return the table of `WINDOWS` from stored passes, in the order of the texts.
 
     `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
-    all of the text before them. Raises `InputError` where no text is long enough for a window.
+    all of the text before them. Texts that are too short for a window have none.
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
     measured = _cut_windows if "prefix" in extraction else _windows_in_context
     parts = list(measured(index, Reading("original", extraction["start_token"]), extraction, decode))
-    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
     if frame.empty:
-        key = "prefix" if "prefix" in extraction else "context"
-        raise InputError(
-            f"{index.manifest['benchmark']}: no text has a window. A window takes "
-            f"{extraction[key] + extraction['suffix']} tokens, {key} and suffix of the run's extraction together: give "
-            "longer texts, or lower these."
-        )
+        message = "%s: no text has the %d tokens that a window takes: give longer texts, or lower the run's extraction."
+        logger.warning(message, index.manifest["benchmark"], tokens_of(extraction))
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
     frame = frame.sort_values(["subset", "length", "document", "text_id", "at"], ignore_index=True)[WINDOWS]
@@ -85,6 +96,11 @@ def windows_of(
         index.manifest["benchmark"], len(frame), frame["text_id"].nunique(), frame["repeats"].sum(),
     )  # fmt: skip
     return frame
+
+
+def tokens_of(extraction: Mapping[str, Any]) -> int:
+    """Return the tokens that a window and what is read before it take at least."""
+    return int(extraction["suffix"] + extraction.get("prefix", extraction.get("context")))
 
 
 def _cut_windows(
@@ -101,6 +117,7 @@ def _cut_windows(
                 "tokens": rows["n_tokens"].astype("int64"),
                 "at": rows["variant"].astype("int64"),
                 "suffix": extraction["suffix"],
+                "log_p_fifty": np.nan,
                 "repeats": False,
                 "token": "",
                 "passage": decode(numbers["token_ids"].tolist()),
@@ -159,25 +176,35 @@ def _windows_of_text(
     first = rows[0]["n_tokens"] - len(numbers["logprobs"])  # 1 without a start token
     start = max(extraction["context"] - (first == 0), first) - first
     chosen = slice(start, max(len(numbers["logprobs"]) - size + 1, 0), stride)
-    places = range(len(numbers["logprobs"]))[chosen]
-    if not places:
+    places = np.arange(len(numbers["logprobs"]))[chosen]
+    if not len(places):
         return pd.DataFrame()
-    tokens = {name: sliding_window_view(values, size)[chosen] for name, values in _of_tokens(numbers).items()}
-    sums = _sums(tokens)
-    repeats = repeating(numbers["token_ids"], size)[chosen]
+    ids = numbers["token_ids"]
+    sums = {name: values[chosen] for name, values in _sums_of(numbers, size).items()}
+    repeats = repeating(ids, size)[chosen]
     passages = np.full(len(places), "", dtype=object)
     likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
-    passages[likeliest] = decode([numbers["token_ids"][places[i] :][:size].tolist() for i in likeliest])
+    passages[likeliest] = decode([ids[places[i] :][:size].tolist() for i in likeliest])
+    fifty = np.full(len(ids), np.nan)
+    if len(ids) >= FIFTY:
+        of_fifty = np.where(repeating(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
+        fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
         "tokens": int(rows[0]["n_tokens"]),
-        "at": np.asarray(places) + first,
+        "at": places + first,
         "suffix": size,
+        "log_p_fifty": fifty[places],
         "repeats": repeats,
-        "token": pieces(numbers["token_ids"], decode)[chosen],
+        "token": pieces(ids, decode)[chosen],
         "passage": passages,
     }
     return pd.DataFrame(columns | sums)
+
+
+def _sums_of(numbers: Mapping[str, np.ndarray], size: int) -> dict[str, np.ndarray]:
+    """Return `_sums` of every window of `size` tokens of a text."""
+    return _sums({name: sliding_window_view(values, size) for name, values in _of_tokens(numbers).items()})
 
 
 def _of_tokens(numbers: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -202,16 +229,18 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 def repeating(ids: np.ndarray, size: int) -> np.ndarray:
-    """Tell whether each window of `size` tokens holds a run of half its tokens that the text had before.
+    """Tell whether half the tokens or more of each window of `size` tokens are in runs that the text had before.
 
-    A model that reads the whole text copies such runs: chants, refrains, formulas of a contract. They tell nothing
-    of training.
+    A model that reads the whole text copies such runs, with changes: chants, formulas of a contract, tables, lists.
+    They tell nothing of training.
     """
-    run = (size + 1) // 2
-    runs = sliding_window_view(ids, run)
-    _, first, which = np.unique(runs, axis=0, return_index=True, return_inverse=True)
-    had_before = first[which.ravel()] < np.arange(len(runs))
-    return np.asarray(sliding_window_view(had_before, size - run + 1).any(axis=1))
+    copied = np.zeros(len(ids), dtype=bool)
+    for run, within in COPIES:
+        runs = pd.DataFrame(sliding_window_view(ids, min(run, len(ids))))
+        since = pd.Series(runs.index).groupby([runs[place] for place in runs]).diff()
+        for place in runs:
+            copied[place:][: len(runs)] |= since.le(within).to_numpy()
+    return np.asarray(2 * sliding_window_view(copied, size).sum(axis=1) >= size)
 
 
 def pieces(ids: np.ndarray, decode: Decode) -> np.ndarray:
@@ -251,69 +280,86 @@ def summary(
     """Return the table of `SUMMARY`: classes, then documents.
 
     `texts` is the benchmark's table. The known non-members (label 0) are those of the same subset and length, or all
-    of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing. A text without a
-    window counts as short where others of its subset and length have one.
+    of `elsewhere`, windows of another benchmark. Without any, `nonmembers` and `p` are missing. Shares of what has no
+    window are missing.
     """
     texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
-    windows = _judged(windows, extraction)
-    nonmembers = windows if elsewhere is None else _judged(elsewhere, extraction)
-    nonmembers = nonmembers[nonmembers["label"].eq(0).fillna(False)]
+    texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
-    rows = []
-    for part in slices_of(windows):
-        here, there = windows[part.rows(windows)], texts[part.rows(texts)]
-        known = nonmembers[part.rows(nonmembers)] if elsewhere is None else nonmembers
-        counted = known[~known["repeats"]]
-        keys = asdict(part) | settings | {"nonmembers": counted["extractable"].mean()}
-        shares = counted.groupby("document")["extractable"].mean()
-        rows += [{"unit": "class", **keys, **unit} for unit in _units(here, there, ["label"])]
-        for unit in _units(here, there, ["document", "label"]):
+    settings["least"] = tokens_of(extraction)
+    known, rows = texts, []
+    if elsewhere is not None:
+        about = elsewhere[["text_id", "document", "label"]].drop_duplicates()
+        known = about.join(_counts_of_texts(elsewhere, extraction), on="text_id")
+    for part in slices_of(texts):
+        if not any(part.is_among(**read) for read in extraction["parts"]):
+            continue
+        here = texts[part.rows(texts)]
+        nonmembers = here if elsewhere is None else known
+        nonmembers = nonmembers[nonmembers["label"].eq(0).fillna(False) & nonmembers["measured"].gt(0)]
+        sums = nonmembers.groupby("document")[["extractable", "tokens"]].sum()
+        shares = sums["extractable"] / sums["tokens"]
+        keys = asdict(part) | settings
+        if len(sums):
+            keys["nonmembers"] = sums["extractable"].sum() / sums["tokens"].sum()
+        rows += [{"unit": "class", **keys, **unit} for unit in _units(here, ["label"])]
+        for unit in _units(here, ["document", "label"]):
             # a known document is not compared with itself
             itself = elsewhere is None and pd.notna(unit["label"]) and unit["label"] == 0
             others = shares.drop(unit["document"], errors="ignore") if itself else shares
-            p: dict[str, float] = {"known": len(others)}
-            # without a share, a document's windows all repeat the text
-            if len(others) and unit["windows"]:
-                p["p"] = float(empirical_p(unit["extractable"], others))
-            rows.append({"unit": "document", **keys, **unit, **p})
+            p = float(empirical_p(unit["extractable"], others)) if len(others) else None
+            rows.append({"unit": "document", **keys, **unit, "known": len(others), "p": p})
     whole = dict.fromkeys(("label", "length", "prefix", "known"), "Int64")
     return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
 
 
-def _judged(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
-    """Add the columns of `SHARES`, true or false; windows that repeat their text are not extractable."""
-    least = log(extraction["threshold"])
-    tries, p = extraction["tries"], np.exp(windows["log_p_top"].fillna(-np.inf))
-    return windows.assign(
-        extractable=(windows["log_p_top"] > least) & ~windows["repeats"],
-        sampled=windows["log_p"] > least,
+_COUNTS = ["tokens", "measured", *SHARES, "windows", "extractable_windows", "repeats", "longest_run"]
+
+
+def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd.DataFrame:
+    """Return `_COUNTS` of each text with windows: its tokens, those that windows of each kind cover, and windows."""
+    least, tries = log(extraction["threshold"]), extraction["tries"]
+    p = np.exp(windows["log_p_top"].fillna(-np.inf))
+    windows = windows.assign(
+        measured=True,
+        extractable=windows["log_p_top"] > least,
         in_tries=tries * np.log1p(-np.minimum(p, 1 - 1e-16)) <= log(0.5),
+        sampled=windows["log_p"] > least,
+        fifty=windows["log_p_fifty"] > least,
     )
+    rows = {}
+    for text_id, own in windows.groupby("text_id"):
+        counted, size, tokens = own[~own["repeats"]], own["suffix"].iloc[0], own["tokens"].iloc[0]
+        places = {name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]}
+        tokens_covered: dict[str, float] = {name: covered(begins, size) for name, begins in places.items()}
+        has_fifty = "prefix" not in extraction and tokens >= 2 * FIFTY
+        tokens_covered["fifty"] = covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
+        number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
+        rows[text_id] = [tokens, *tokens_covered.values(), *number, longest_run(places["extractable"], size)]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=_COUNTS).astype(float)
 
 
-def _units(windows: pd.DataFrame, texts: pd.DataFrame, keys: list[str]) -> list[Record]:
+def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
     """Return the numbers of each class or document of a slice: members first, then by document."""
     units = []
-    for key, part in windows.groupby(keys, dropna=False, sort=True):
-        counted = part[~part["repeats"]]
-        unit: Record = dict(zip(keys, key, strict=True))
-        own = rows_like(texts, unit, keys)
-        units.append(
-            unit
-            | {"windows": len(counted), "repeats": len(part) - len(counted)}
-            | {name: counted[name].mean() for name in SHARES}
-            | {"longest_run": max(longest_run(text) for _, text in part.groupby("text_id"))}
-            | {"texts": len(own), "short": len(own) - part["text_id"].nunique()}
-        )
+    for key, own in texts.groupby(keys, dropna=False, sort=True):
+        counts = own[_COUNTS].sum(min_count=1)
+        counts["longest_run"] = own["longest_run"].max()
+        shares = counts[["measured", *SHARES]] / counts["tokens"]
+        if not counts["measured"] > 0:
+            shares[SHARES] = np.nan
+        texts_of_unit = {"texts": len(own), "short": own["tokens"].isna().sum()}
+        numbers = counts.fillna(0).astype(int).to_dict() | shares.to_dict()
+        units.append(dict(zip(keys, key, strict=True)) | texts_of_unit | numbers)
     return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1)
 
 
-def longest_run(windows: pd.DataFrame) -> int:
-    """Count the tokens of the longest stretch of a text that extractable windows cover without a gap."""
-    suffix = int(windows["suffix"].iloc[0])
-    longest, start, end = 0, 0, -1
-    for position in windows.loc[windows["extractable"], "at"].sort_values():
-        start = start if position <= end else position
-        end = position + suffix
-        longest = max(longest, end - start)
-    return longest
+def covered(places: "pd.Series[int]", size: int) -> int:
+    """Count the tokens that windows of `size` tokens cover which begin at `places`, in ascending order."""
+    return int(np.diff(places).clip(max=size).sum() + size * (len(places) > 0))
+
+
+def longest_run(places: "pd.Series[int]", size: int) -> int:
+    """Count the tokens of the longest stretch that windows of `size` tokens cover without a gap; see `covered`."""
+    begins = np.concatenate([[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]])
+    return max((covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)

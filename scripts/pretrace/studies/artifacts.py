@@ -382,7 +382,7 @@ def _listed(value: Any) -> list[Any]:
 
 def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tuple[Run, ...]:
     """Return the runs that score texts, or those that ask questions about documents, or cut texts into windows."""
-    if needs & {"extraction", "windows"}:
+    if needs & {"extraction", "windows"} and "audit" not in needs:
         return tuple(run for run in runs if run.extraction)
     if "published" in needs:
         return tuple(run for run in runs if run.questions or run.methods)

@@ -1,14 +1,16 @@
 """A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
+from pathlib import Path
 from typing import Any
 
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES, Panel
-from pretrace.runtime.files import content_of
+from pretrace.runtime.files import content_of, read_json
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
@@ -191,6 +193,23 @@ class Plan:
             if target in ("all", f"{artifact.kind}s")
         ]
 
+    def artifacts_at(self, targets: Iterable[str]) -> list[str]:
+        """Return the artifacts that the targets are files of; [] if one is another file, or all results are to be kept.
+
+        They are where a run of the whole study has ended: a plan for less would make its scores again, with fewer
+        columns.
+        """
+        paths = {os.path.normpath(target) for target in targets}
+        files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
+        if not paths <= files or _selects(self.study.settings.model_dump()) or self._has_run_whole:
+            return []
+        return sorted({Path(path).stem for path in paths})
+
+    @property
+    def _has_run_whole(self) -> bool:
+        record = Path("results", self.study.name, "provenance.json")
+        return record.is_file() and not _selects(read_json(record)["config"])
+
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
@@ -321,6 +340,11 @@ class Plan:
         }
 
 
+def _selects(config: Mapping[str, Any]) -> bool:
+    """Return whether a configuration chooses artifacts of a study."""
+    return any(config.get(key) for key in ("only", "papers"))
+
+
 @dataclass(frozen=True, eq=False)
 class ShownArtifact:
     """A table or figure of a study: what its rule reads, and what its job is told."""
@@ -376,7 +400,9 @@ class ShownArtifact:
         return {panel.pair for panel in self.entry.panels if panel.size}
 
     def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some take long or need shots."""
+        """Return whether a kind of a pair's results is shown; some take long or need shots or an extraction."""
+        if kind in ("windows", "extraction"):
+            return pair.extraction is not None
         if kind == "corpus_size":
             return pair.slugs in self._with_size
         if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:

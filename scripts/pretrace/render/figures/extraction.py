@@ -22,7 +22,8 @@ from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, 
 from pretrace.render.names import CLASSES
 from pretrace.render.registry import ACROSS, Artifact, Panel
 from pretrace.render.results import Results
-from pretrace.render.rows import in_print, of_panels, records_of
+from pretrace.render.rows import of_panels, records_of
+from pretrace.render.tables.extraction import given_back
 
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
 PASSAGES = 3  # printed under the figure, of each panel and class
@@ -71,38 +72,18 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
         for line in _passages(frame)
     ]
     frame = of_panels(frames, panels)
-    reading = [f"No passage has a probability above {GIVEN_BACK:g} with top-40 sampling."]
-    if frame["log_p_top"].gt(log(GIVEN_BACK)).any():
-        reading = [
-            *lines(in_print(frame, artifact.names)),
-            "The passages that are likeliest to be emitted:",
-            *passages,
-        ]
-    reading += results.cautions(panels)
-    return Drawing(_figure(panels, frames), frame, "\n".join(reading))
-
-
-def lines(frame: pd.DataFrame) -> list[str]:
-    """Say for a terminal, of `extraction_map`'s data, how much of its best document a model gives back."""
-    frame = frame.assign(tokens=frame["end"] - frame["start"], given=frame["log_p_top"] > np.log(GIVEN_BACK))
-    frame["back"] = frame["tokens"] * frame["given"]
-    sums = frame.groupby(["model", "label", "document"])[["back", "tokens"]].sum().reset_index()
-    shares = sums.assign(share=sums["back"] / sums["tokens"])
-    best = shares.sort_values("share", ascending=False, kind="stable").iloc[0]
-    unread = shares[(shares["label"] == 0) & (shares["model"] == best["model"])]
-    beside = "".join(
-        f", and {100 * row['share']:.0f} % of {_with_article(row['document'])}, which it cannot have read"
-        for row in records_of(unread.head(1))
-    )
-    return [
-        f"{best['model']} gives back {100 * best['share']:.0f} % of {_with_article(best['document'])} word for word"
-        f"{beside} (each token is in a passage that it writes in more than 1 of 1,000 tries)."
+    extracted = [results.in_panel("extraction", panel) for panel in panels]
+    reading = [
+        given_back(panel.called(panel.model), own) for panel, own in zip(panels, extracted, strict=True)
     ]
-
-
-def _with_article(document: str) -> str:
-    """Return `the MIT licence`, but an identifier such as `1932-Hoover-1` as it is."""
-    return f"the {document}" if " " in document else document
+    given = frame["log_p_top"].gt(log(GIVEN_BACK)).any()
+    reading += (
+        ["The passages that are likeliest to be emitted:", *passages]
+        if given
+        else [f"There is {NONE_LIKELY}."]
+    )
+    reading += results.cautions(panels)
+    return Drawing(_figure(panels, frames), frame, "\n".join(filter(None, reading)))
 
 
 def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:

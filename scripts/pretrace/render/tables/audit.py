@@ -17,6 +17,7 @@ from pretrace.render.phrases import signed
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.render.rows import records_of
+from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
@@ -148,6 +149,9 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "How often the model read the texts, from which source, and whether every passage was among them."
         )
     lines = [("What follows", second), ("What does not follow", not_shown)]
+    if panel.pair in results.extraction:
+        back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
+        lines += [("Given back", back)] if back else []
     lines += [("Not checked", unchecked)] if (unchecked := _not_checked(frame)) else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []

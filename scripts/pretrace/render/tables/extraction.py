@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
+from pretrace.evaluation.extraction import FIFTY
 from pretrace.render.names import CLASSES, joined
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
@@ -15,11 +16,52 @@ MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
 LEAST_KNOWN = 19  # documents of known non-members from which on a p can be 0.05; with fewer there is none
 
 COLUMNS: dict[str, Head] = {
-    "extractable": ("top-40", "share"),
-    "in_tries": ("top-40", "in n tries"),
-    "sampled": ("temperature 1", "share"),
-    "greedy": ("greedy", "share"),
+    "measured": ("", "measured"),
+    "extractable": ("given back", "top-40"),
+    "in_tries": ("given back", "in n tries"),
+    "sampled": ("given back", "temperature 1"),
+    "greedy": ("given back", "greedy"),
+    "fifty": ("given back", "50 after 50"),
 }
+
+
+def given_back(model: str, frame: pd.DataFrame) -> str:
+    """Say from rows of `SUMMARY` how much a model gives back of its best work and of known ones; "" of these alone."""
+    works = frame[(frame["unit"] == "document") & ~frame["label"].eq(0).fillna(False)]
+    if works.empty:
+        return ""
+    best = records_of(works.sort_values("extractable", ascending=False, kind="stable"))[0]
+    name = f"{best['texts']:.0f} passages of " * (best["texts"] > 1) + f"'{best['document']}'"
+    if pd.isna(best["extractable"]):
+        return f"What {model} gives back of {name} is {_not_measurable(best)}."
+    most = f", the most of {len(works):,} works," if len(works) > 1 else ""
+    fifty = f"; 50 tokens after 50: {_percent(best['fifty'])}" if pd.isna(best["prefix"]) else ""
+    known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work" + "s" * (best["known"] != 1)
+    sentence = (
+        f"{model} gives back {_percent(best['extractable'])} of {name}{most} word for word (greedy decoding: "
+        f"{_percent(best['greedy'])}{fifty}), and {known if best['known'] else 'there is no known work beside it'}."
+    )
+    if best["measured"] < 0.5:
+        sentence += f" {_percent(1 - best['measured'])} of its tokens are not measurable."
+    if unmeasured := works["extractable"].isna().sum():
+        sentence += f" Not measurable: {unmeasured:,} of the works."
+    return sentence
+
+
+def lines(frame: pd.DataFrame) -> list[str]:
+    """Return `given_back` of each model and benchmark of `extraction`'s data, for a terminal."""
+    pairs = frame.groupby(["model", "benchmark"], sort=False)
+    return [*filter(None, (given_back(str(model), own) for (model, _), own in pairs))]
+
+
+def _percent(share: float) -> str:
+    if pd.isna(share):
+        return f"not measurable, shorter than {2 * FIFTY} tokens"
+    return "less than 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
+
+
+def _not_measurable(row: Record) -> str:
+    return f"not measurable: {'repeats itself' if row['repeats'] else 'shorter than {least} tokens'.format(**row)}"
 
 
 def extraction(artifact: Artifact, results: Results) -> Table:
@@ -34,24 +76,16 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
         blocks += _documents(panel.name, frame[frame["unit"] == "document"])
-    repeats = [REPEATS] if any(frame["repeats"].any() for frame in frames) else []
-    notes = [
-        *_settings(panels, frames),
-        *repeats,
-        *NOTES,
-        *_left_out(panels, frames),
-        *results.cautions(panels),
-    ]
+    notes = [*_settings(panels, frames), *NOTES, *_left_out(panels, frames), *results.cautions(panels)]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 
-REPEATS = (
-    "Repeats: windows that are left out, because half of their tokens or more are a run that the text had before. A "
-    "model copies such runs from the text that it reads, without having seen it in training."
-)
 NOTES = (
+    "Measured: tokens in a window that does not repeat its text. A window is left out if half of its tokens or more "
+    "are in runs that the text had before: a model copies these from what it reads, trained on them or not.",
     "Greedy: windows that come when the likeliest token is always taken.",
-    "Longest: tokens of the longest stretch that extractable windows cover without a gap.",
+    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the same threshold; a dash: too short.",
+    "Longest: tokens of the longest stretch that is given back without a gap.",
 )
 
 
@@ -66,13 +100,13 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 
 def _setting(row: Record) -> str:
-    read = f"after {row['prefix']} tokens of prefix alone"
+    read = f"after {row['prefix']} tokens of prefix alone (repeats are not looked for)"
     if pd.isna(row["prefix"]):
         read = "after all tokens before it in its text, as far as the model's context reaches"
     return (
-        f"A window is {row['suffix']} tokens, which the model emits with some probability {read}. Share: windows with "
-        f"a probability above {row['threshold']:g}. In n tries: windows that come at least once in {row['tries']:,} "
-        "samples with a probability of one half."
+        f"Shares are of a work's tokens. A token is given back if it is in a window of {row['suffix']} tokens that the "
+        f"model emits {read}, with a probability above {row['threshold']:g}; in n tries: at least once in "
+        f"{row['tries']:,} samples with a probability of one half."
     )
 
 
@@ -81,21 +115,19 @@ def _left_out(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
     for panel, frame in zip(panels, frames, strict=True):
         classes = frame[frame["unit"] == "class"]
         if short := int(classes["short"].sum()):
-            yield (
-                f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are too short for a window."
-            )
+            yield f"{panel.name}: {short:,} of {int(classes['texts'].sum()):,} texts are shorter than a window."
     known = pd.concat([frame.loc[frame["unit"] == "document", "known"] for frame in frames])
     if not known.any():
         yield "There are no known non-members to compare with."
         return
     yield (
-        "Known non-members: share of their windows that is extractable although the model never read them, because "
+        "Known non-members: the share of their tokens that is given back although the model never read them, because "
         "they are common or predictable."
     )
     if known.ge(LEAST_KNOWN).any():
         yield (
-            "p: share of known non-members' documents with at least the document's share of extractable windows, the "
-            "document itself counted."
+            "p: share of known non-members' documents with at least the same share given back, the document itself "
+            "counted."
         )
     if known.lt(LEAST_KNOWN).any():
         yield (
@@ -119,11 +151,11 @@ def _label(row: Record) -> str:
 
 
 def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
-    yield ("", "windows"), Cell(words=f"{row['windows']:,}")
-    yield ("", "repeats"), Cell(words=f"{row['repeats']:,}")
+    yield ("", "tokens"), Cell(words=f"{row['tokens']:,}")
     for key, head in COLUMNS.items():
-        yield head, Cell(number(row[key]))
-    yield ("", "longest"), Cell(words=f"{row['longest_run']:,}")
+        untold = key == "extractable" and pd.isna(row[key])
+        yield head, Cell(words=_not_measurable(row)) if untold else Cell(number(row[key]))
+    yield ("", "longest"), Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell()
     yield ("known", "non-members"), Cell(number(row["nonmembers"]))
     if row["unit"] == "document":
         is_told = bool(pd.notna(row["p"])) and row["known"] >= LEAST_KNOWN
