@@ -146,7 +146,7 @@ class Method:
 
     @property
     def reads_passes(self) -> bool:
-        """Tell whether a score is made of log-probabilities."""
+        """Return whether a score is made of log-probabilities."""
         return self.scope == "text" and not (self.input and self.input.without_passes)
 
     @property

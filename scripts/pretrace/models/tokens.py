@@ -120,7 +120,7 @@ def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
 
 
 def _is_file(checkpoint: Checkpoint) -> bool:
-    """Tell whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
+    """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
     if "tokenizer.json" not in checkpoint.files:
         return False
     if not checkpoint.remote_code or "tokenizer_config.json" not in checkpoint.files:

@@ -1,12 +1,12 @@
-"""Answers collected elsewhere: a file with a row an answer, or the files that DE-COP's authors released.
+"""Answers collected elsewhere: a file with one row for each answer, or the files that DE-COP's authors released.
 
 A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`, and
 `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`, `correct`
 (of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
 
-The released answers have a row a question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the true
-letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a model
-without probabilities. The released scores have a row a book: `book` (the title alone) and `MODEL:METHOD`.
+The released answers have one row for each question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the
+true letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a
+model without probabilities. The released scores have one row for each book: `book` (the title alone) and `MODEL:METHOD`.
 
 Reading needs no pandas, because files are checked while a study is planned.
 """

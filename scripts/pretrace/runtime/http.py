@@ -117,7 +117,7 @@ class Fetcher:
 
 
 def _continues(answer: "httpx2.Response", start: int, etag: str) -> bool:
-    """Tell whether a part of a file begins where the last one ended, in the same file."""
+    """Return whether a part of a file begins where the last one ended, in the same file."""
     begins = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
     return begins and answer.headers.get("ETag", etag) == etag
 

@@ -149,7 +149,7 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def has_gpu() -> bool:
-    """Tell whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
+    """Return whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
     return Path("/dev/nvidia0").exists()
 
 

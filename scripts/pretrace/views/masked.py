@@ -30,7 +30,7 @@ TRIALS = 1000
 
 
 def is_masked(checkpoint: Checkpoint) -> bool:
-    """Tell whether the checkpoint's configuration says that it is a masked language model."""
+    """Return whether the checkpoint's configuration says that it is a masked language model."""
     architectures = read_json(checkpoint.path / "config.json").get("architectures") or []
     return any(name.endswith("ForMaskedLM") for name in architectures)
 

@@ -175,7 +175,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows
 
 
 def _as_written(builder: Any, files: Mapping[str, Sequence[Path]]) -> bool:
-    """Tell whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
+    """Return whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
     own = type(builder.config)()
     settings = ("sep", "header", "names", "quotechar", "skiprows", "encoding", "field")
     usual = all(getattr(builder.config, key, None) == getattr(own, key, None) for key in settings)

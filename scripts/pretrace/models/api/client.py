@@ -248,7 +248,7 @@ class _Asking:
         return text.replace(self.key, "***") if self.key else text
 
     def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
-        """Tell whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        """Return whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
             impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
             told = impossible if fault.paid else f"refuses a request ({fault})."

@@ -39,10 +39,10 @@ Windows = Sequence[Sequence[int]]
 def train(
     model: Any, windows: Windows, held_out: Windows, *, learning_rate: float, what: str
 ) -> pd.DataFrame:
-    """Train in place on `windows`, one a step, on the CPU.
+    """Train in place on `windows`, one for each step, on the CPU.
 
-    Returns the curve, a row a step: `step` (from 1), `tokens` (predicted so far), `loss` (nats a token, before the
-    step), `heldout_loss` (after the step; missing between the points where it is taken).
+    Returns the curve, one row for each step: `step` (from 1), `tokens` (predicted so far), `loss` (nats per token,
+    before the step), `heldout_loss` (after the step; missing between the points where it is taken).
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=len(windows))
