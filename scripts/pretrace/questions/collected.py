@@ -6,7 +6,7 @@ A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `pas
 
 The released answers have one row for each question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the
 true letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a
-model without probabilities. The released scores have one row for each book: `book` (the title alone) and `MODEL:METHOD`.
+model without probabilities. The released scores have one row for each book: `book` (its title) and `MODEL:METHOD`.
 
 Reading needs no pandas, because files are checked while a study is planned.
 """

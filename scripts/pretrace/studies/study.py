@@ -104,7 +104,8 @@ def study_path(name: str, folder: Path) -> Path:
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
-    if not kind_of(name):
+    kind = kind_of(name)
+    if not kind:
         if name.endswith((".yaml", ".yml")):
             where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
@@ -115,6 +116,6 @@ def study_path(name: str, folder: Path) -> Path:
             f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
             "A study file is given by its path, as --config study=my_study.yaml."
         )
-    if (kind := kind_of(name)) == "device":
+    if kind == "device":
         raise InputError(f"config: study: {shortened(name)} is a {kind}; give a file.")
     return Path(name)
