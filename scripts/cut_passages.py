@@ -1,9 +1,10 @@
 """Cut documents into passages of one length, as JSON lines for an audit or a corpus test.
 
-python scripts/cut_passages.py --words 64 --most 20 --label none books/*.txt > texts.jsonl
+python scripts/cut_passages.py --words 64 --most 20 --label none books/ > texts.jsonl
 python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
 
-A passage has the document's own characters, line breaks too. Languages without spaces are cut with --characters.
+A document in a folder is a work, and so is a folder in it, whose documents are the parts of one. A passage has the
+work's own characters, line breaks too. Languages without spaces are cut with --characters.
 """
 
 import argparse
@@ -11,7 +12,7 @@ import json
 import sys
 from pathlib import Path
 
-from pretrace.benchmarks.passages import cut_documents, documents, files_in, first_names
+from pretrace.benchmarks.passages import cut_documents, documents, first_names
 from pretrace.runtime.errors import InputError
 
 
@@ -32,20 +33,25 @@ def main() -> None:
         "--characters", type=count, help="length of a passage, in characters without white space"
     )
     parser.add_argument(
-        "--most", type=count, help="passages of a document at most, evenly spread (default, all)"
+        "--most",
+        type=count,
+        help="passages of a document at most, evenly spread, without its first and last tenth (default, all)",
     )
     parser.add_argument("--label", choices=["none", "0", "1"], required=True,
                         help="none: texts in question; 0: texts that the model cannot have read; 1: suspected texts "
                              "of a corpus test")  # fmt: skip
+    parser.add_argument(
+        "--document", action="store_true", help="each FOLDER is one work, whose documents are its parts"
+    )
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
-                        help=".txt files, folders with .txt files, or JSONL, CSV, TSV or Parquet files with a document "
-                             "in each row (columns text, document)")  # fmt: skip
+                        help="EPUB, DOCX, PDF, HTML, Markdown or text files, folders with them, or JSONL, CSV, TSV or "
+                             "Parquet files with a document in each row (columns text, document)")  # fmt: skip
     options = parser.parse_args()
     label = None if options.label == "none" else int(options.label)
     unit, size = ("words", options.words) if options.words else ("characters", options.characters)
     try:
-        files, left_out = files_in(options.files)
-        rows, short = cut_documents(documents(files), size, label, options.most, unit)
+        given, left_out = documents(options.files, whole=options.document)
+        rows, short = cut_documents(given, size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
     for row in rows:
@@ -56,7 +62,10 @@ def main() -> None:
         file=sys.stderr,
     )
     if left_out:
-        print(f"left out of folders: {len(left_out)} files: {first_names(left_out)}", file=sys.stderr)
+        print(
+            f"left out of folders: {len(left_out)} files: {first_names([*map(str, left_out)])}",
+            file=sys.stderr,
+        )
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)

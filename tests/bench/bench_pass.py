@@ -7,13 +7,17 @@ full statistics, and with the 40 likeliest tokens, against `model(x).logits` of 
 computed; and against a loop over texts with softmax, log_softmax and per-text statistics, as public code has it.
 """
 
+import argparse
+import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from measuring import Clock, loaded, parser_of
 
 from pretrace.models.devices import torch_settings
+from pretrace.models.target import load_checkpoint
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
@@ -63,34 +67,59 @@ def one_at_a_time(model: Any, window: list[Request], start: int) -> list[tuple[n
     return results
 
 
+class Clock:
+    """Best wall and CPU seconds of each way; the ways take turns, because the machine's speed drifts."""
+
+    def __init__(self) -> None:
+        self.best: dict[str, np.ndarray] = {}
+
+    def take(self, name: str, way: Callable[[], Any]) -> None:
+        begin = time.perf_counter(), time.process_time()
+        way()
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
+        took = np.array([time.perf_counter() - begin[0], time.process_time() - begin[1]])
+        self.best[name] = np.minimum(self.best.get(name, took), took)
+
+
 def main() -> None:
-    options = parser_of(__doc__, texts=96, repetitions=5).parse_args()
-    target, model = loaded(options)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
+    parser.add_argument("--tokens", type=int, default=76, help="of a text; 64 English words are about 76")
+    for name, count in (("texts", 96), ("batch-tokens", 2048), ("threads", 2), ("repetitions", 5)):
+        parser.add_argument(f"--{name}", type=int, default=count)
+    for name in ("dtype", "device"):
+        parser.add_argument(f"--{name}", default="auto")
+    options = parser.parse_args()
+    target = load_checkpoint(options.checkpoint, dtype=options.dtype, device=options.device)
+    model = target.load()
     window = texts(options.texts, options.tokens, target.vocabulary)
     recorded = RecordedBatches(model, "bench", options.batch_tokens)
     recorded.statistics(window, PromptPrefix((0,)), statistics="full")
     engine, clock = Engine(model, "bench", options.batch_tokens), Clock()
     tokens = sum(len(text.tokens) for text in window)
-    print(f"{len(window)} texts, {tokens} tokens")
+    print(f"{target.dtype} on {target.device}: {len(window)} texts, {tokens} tokens")
+    ways = {
+        "full": lambda: engine.statistics(window, PromptPrefix((0,)), statistics="full"),
+        "top40": lambda: engine.statistics(window, PromptPrefix((0,)), statistics="top40"),
+        "bare forward": lambda: bare(model, recorded.inputs),
+        "one text at a time": lambda: one_at_a_time(model, window, 0),
+    }
     with torch_settings(options.threads):
         for _ in range(options.repetitions):
-            for statistics in ("full", "top40"):
-                clock.take(
-                    statistics,
-                    1,
-                    lambda kind=statistics: engine.statistics(window, PromptPrefix((0,)), statistics=kind),
-                )
-            clock.take("bare forward", 1, lambda: bare(model, recorded.inputs))
-            clock.take("one text at a time", 1, lambda: one_at_a_time(model, window, 0))
+            for name, way in ways.items():
+                clock.take(name, way)
     for name, best in clock.best.items():
         print(f"{name:26} {tokens / best[0]:8.0f} tokens/s, {tokens / best[1]:8.0f} tokens a CPU second")
-    for name, against, target in (
+    for name, against, aim in (
         ("full", "bare forward", "0.99 in float32, 0.94 in bfloat16"),
         ("top40", "bare forward", "0.85"),
         ("full", "one text at a time", "1.2"),
     ):
         ratio = clock.best[against] / clock.best[name]
-        print(f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; target {target})")
+        print(f"{name} against {against}: {ratio[0]:.2f} (CPU {ratio[1]:.2f}; target {aim})")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
     python tests/bench/compare_documents.py [results/embedded]
 
 AUCs, the ends of intervals and shares may differ by TOLERANCE, and ranks by PLACES: this is what other machines and
-types of numbers brought. A `Row` or a `Reading` may name its own. A sentence that is not in its document
+types of numbers brought. A `Row` may name its own. A sentence that is not in its document
 is an error too, so that an edit of one side shows.
 """
 
@@ -46,8 +46,8 @@ class Found(NamedTuple):
 class Row(NamedTuple):
     """A row of one CSV of the run: `where` are its values by column.
 
-    Printed numbers are `scale` times as large; `tolerance` is in the unit of the CSV. A column may be "least COLUMN" or
-    "greatest COLUMN", of all rows that fit.
+    Printed numbers are `scale` times as large; `tolerance` is in the unit of the CSV. A column may be "min COLUMN",
+    "max COLUMN" or "count COLUMN", of all rows that fit.
     """
 
     file: str
@@ -57,19 +57,7 @@ class Row(NamedTuple):
     tolerance: float = TOLERANCE
 
 
-class Reading(NamedTuple):
-    """A sentence of a text file of the run, with {} for each number; `tolerances`: one for each."""
-
-    file: str
-    sentence: str
-    tolerances: tuple[float, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(f"number {place}" for place in range(1, 1 + len(self.tolerances)))
-
-
-Source = Found | Row | Reading
+Source = Found | Row
 
 
 def extracted(document: str, scale: float = 1, *columns: str) -> Row:
@@ -151,11 +139,11 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [Found("pico-en-temporal", "sotu_temporal", 64, "blind", INTERVAL)]),
     (EMBEDDED, "over three draws ReCall has {} to {} and Con-ReCall {} to {}.",
      [Row("tables/repetitions.csv", (("method", method), ("selection", "held_out")),
-          ("least value", "greatest value")) for method in ("recall", "con_recall")]),
+          ("min value", "max value")) for method in ("recall", "con_recall")]),
     (EMBEDDED, "RMIA finds {} in the small model, where Min-K% finds {}.",
      [Found(SMALL, "sotu_split", 64, "rmia"), Found(SMALL, "sotu_split", 64, "min_k")]),
     (EMBEDDED, "{} of 30 judged numbers of the paper come out",
-     [Reading("tables/reproduction.md", "{} of 30", (2,))]),
+     [Row("tables/reproduction.csv", (("agrees", True),), ("count measured",), tolerance=2)]),
     (EMBEDDED, "Its AUC of 0.972 for LLaMA-2-70B is {} here; as the area under the curve it is {}.",
      [answered("llama-2-70b", "auc_as_published", "value"), answered("llama-2-70b", "auc", "value")]),
     *((EMBEDDED, f"| {label} | {{}} [{{}}, {{}}] | {{}} [{{}}, {{}}] |",
@@ -228,7 +216,7 @@ def words(document: str) -> str:
 
 
 class Run:
-    """The numbers of a finished run: its AUCs, its CSVs and its texts."""
+    """The numbers of a finished run: its AUCs and its CSVs."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -246,18 +234,9 @@ class Run:
                 for column in source.columns:
                     kind, _, name = column.rpartition(" ")
                     numbers = rows[name] if name in rows else pd.Series(dtype=float)
-                    chosen = (
-                        numbers.max() if kind == "greatest" else numbers.min() if kind else numbers.squeeze()
-                    )
-                    known = pd.api.types.is_number(
-                        chosen
-                    )  # one row has it, or the least or greatest of several
+                    chosen = getattr(numbers, kind or "squeeze")()
+                    known = pd.api.types.is_number(chosen)  # one row has it, or it is of several
                     yield column, source.scale * chosen if known else NAN, source.scale * source.tolerance
-            case Reading():
-                path = self.folder / source.file
-                match = match_of(source.sentence, path.read_text(encoding="utf-8")) if path.exists() else None
-                numbers = map(float, match.groups()) if match else [NAN] * len(source.tolerances)
-                yield from zip(source.columns, numbers, source.tolerances, strict=True)
 
     def rows(self, source: Row) -> pd.DataFrame:
         path = self.folder / source.file

@@ -9,15 +9,16 @@ the 4-bit file of smollm2, where the workflow has downloaded it.
 """
 
 import argparse
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import permutations
 from pathlib import Path
 
-import measuring  # noqa: F401  puts the tests' servers on the path
 import numpy as np
 
+sys.path.append(str(Path(__file__).parents[1]))  # for the servers of the tests
 from llama_server import llama_server
 from loopback import client_at
 from pretrace.models.api.store import AnswerStore

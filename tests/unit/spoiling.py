@@ -2,7 +2,7 @@
 
 import copy
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from hypothesis import given, settings
@@ -39,16 +39,26 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [inner_path for key, inner in items for inner_path in [(*path, key), *places(inner, (*path, key))]]
 
 
-def spoiled(value: Any, draw: random.Random) -> Any:
-    """A copy in which one value is junk, dropped, doubled, or stands under another key."""
+def at(value: Any, path: Sequence[Any]) -> Any:
+    for key in path:
+        value = value[key]
+    return value
+
+
+def spoiled(value: Any, draw: random.Random, junk: Sequence[Any] = JUNK) -> Any:
+    """A copy in which one value is junk, lacks a letter, comes from elsewhere, is gone, or is under another key."""
     value = copy.deepcopy(value)
     *path, last = draw.choice(places(value))
-    holder = value
-    for key in path:
-        holder = holder[key]
-    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap"))
+    holder = at(value, path)
+    how = draw.choice(("junk", "junk", "junk", "drop", "rename", "wrap", "misspell", "misspell", "copy"))
     if how == "junk":
-        holder[last] = draw.choice(JUNK)
+        holder[last] = draw.choice(junk)
+    elif how == "copy":
+        holder[last] = copy.deepcopy(at(value, draw.choice(places(value))))
+    elif how == "misspell":
+        if isinstance(holder[last], str) and holder[last]:
+            gone = draw.randrange(len(holder[last]))
+            holder[last] = holder[last][:gone] + holder[last][gone + 1 :]
     elif how == "wrap":
         holder[last] = [holder[last]]
     else:

@@ -99,11 +99,6 @@ def test_a_tokenizer_without_special_tokens_is_used_or_refused(folder, lacking):
     assert used(folder)["views"]
 
 
-def test_a_context_of_two_tokens_leaves_one_value_of_each_text(folder):
-    stored = rows(folder, used(folder, max_length=2))
-    assert {len(row["logprobs"]) for row in stored if not row["skipped"]} == {1}
-
-
 @pytest.mark.parametrize("value", [math.nan, math.inf, 1e38])
 def test_weights_that_give_no_finite_number_end_the_job(folder, value):
     weights = safetensors.torch.load_file(folder / "model.safetensors")

@@ -138,17 +138,6 @@ def test_nonmembers_stand_in_every_subset_of_the_members(hub, tmp_path):
     assert nonmembers["text_id"].str.startswith(("1-test-", "4-test-", "16-test-")).all()
 
 
-def test_it_reads_wikimia_as_the_loader_of_wikimia_does(hub, tmp_path):
-    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
-    entry = {"source": "wikimia", "hub": "swj0419/WikiMIA", "lengths": list(made.LENGTHS)}
-    fetch_dataset(entry, "texts", tmp_path / "own", seed=0, attempts=2)
-    own = build("mine", entry, [tmp_path / "own" / "files.json"])
-    splits = {f"WikiMIA_length{length}": {"length": length} for length in made.LENGTHS}
-    table = table_of(tmp_path, hub="swj0419/WikiMIA", splits=splits)
-    columns = ["text", "label", "length", "subset", "document"]
-    assert table[columns].to_dict("list") == own[columns].to_dict("list")
-
-
 @pytest.mark.parametrize("ending", FORMATS)
 def test_every_format_gives_the_same_table(tmp_path, ending):
     given = [row | {"label": label} for row, label in zip(PARTS[0], (1, 0, None, 1, 0), strict=True)]
@@ -213,23 +202,6 @@ def test_cells_arrive_as_written(tmp_path):
     assert table["label"].tolist() == [0, 1, 0, 1]
 
 
-def test_names_of_a_local_file_need_no_columns_and_strings_stay_as_written(tmp_path):
-    given = [
-        {"text": "a b", "label": 1, "document": "1999-05-03", "other": 3.5},
-        {"text": "c", "label": 0, "document": None, "other": 3.5},
-    ]
-    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}))
-    assert table["document"].tolist() == ["1999-05-03", ""]
-
-
-def test_passages_of_questions_are_numbered(tmp_path):
-    given = [row | {"name": "A Book", "by": "Somebody"} for row in PARTS[0]]
-    columns = COLUMNS | {"document": "book", "title": "name", "author": "by"}
-    table = table_of(written(tmp_path, {"train.jsonl": made.jsonl(given)}), columns=columns, question="book")
-    assert table["passage"].tolist() == [0, 1, 2, 0, 1]
-    assert set(table["author"]) == {"Somebody"}
-
-
 def test_files_narrows_what_is_fetched(hub, tmp_path):
     hub.add("datasets", NAME, books())
     table = table_of(tmp_path, hub=NAME, files="all/part-*", columns=COLUMNS)
@@ -287,21 +259,6 @@ MISTAKES = [
 def test_a_mistake_is_named_with_what_there_is(tmp_path, keys, message):
     with pytest.raises(InputError, match=message):
         table_of(written(tmp_path, books()), **keys)
-
-
-@pytest.mark.parametrize(
-    ("keys", "message"),
-    [
-        ({"columns": {"texts": "a"}}, "did you mean 'text'"),
-        ({"splits": {"a": {"label": 2}}}, r"mine\.splits\.a\.label: 2 is not valid"),
-        ({"labels": {"yes": "member"}}, r"mine\.labels\.yes: 'member' is not valid"),
-    ],
-)
-def test_the_schema_refuses_wrong_keys(keys, message):
-    with pytest.raises(InputError, match=message):
-        entry_of(hub=NAME, **keys)
-    with pytest.raises(InputError, match="missing key 'hub' or 'path'"):
-        entry_of()
 
 
 def test_files_that_differ_in_type_or_are_broken_are_named(tmp_path):

@@ -47,13 +47,6 @@ def table(packages: None) -> pd.DataFrame:
     return build("split", ENTRY, [])
 
 
-def test_each_package_has_as_many_of_each_class_and_length(table: pd.DataFrame) -> None:
-    counts = table.groupby(["subset", "length", "label"]).size()
-    assert set(counts) == {20}
-    assert len(counts) == 2 * 2 * 2
-    pd.testing.assert_frame_equal(table, build("split", ENTRY, []))
-
-
 def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(table: pd.DataFrame) -> None:
     every = {
         f"{package}.inner.m{module}": [docstring(package, module, n) for n in range(DOCSTRINGS)]

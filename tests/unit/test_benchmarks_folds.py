@@ -1,13 +1,18 @@
-"""Folds: nothing of a fold stands in another, classes are spread evenly, and the way taken is said."""
+"""The standard table and its folds: columns, unique ids, an order; nothing of a fold is in another."""
 
 import random
 from collections import Counter, defaultdict
 from itertools import pairwise
+from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from pretrace.benchmarks.folds import assign_folds, classes_with_few_documents
 from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.table import SCHEMA, finish
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_parquet, write_parquet
 
 
 def text(number: int, label: int | None, **more: object) -> Text:
@@ -62,17 +67,6 @@ def test_documents_and_matched_ones_stay_whole_where_each_class_has_five(texts, 
         where[getattr(item, whole)].add(fold)
     assert all(len(fold) == 1 for fold in where.values())
     assert counts(texts, folds.numbers, "label") == {(0,): [each] * 5, (1,): [each] * 5}
-
-
-def test_documents_of_unequal_size_are_still_spread_evenly() -> None:
-    rng = random.Random(5)
-    texts, number = [], 0
-    for document in range(60):
-        for _ in range(rng.randint(1, 30)):
-            texts.append(text(number, document % 2, document=f"d{document}"))
-            number += 1
-    for sizes in counts(texts, assign_folds(texts, seed=1).numbers, "label").values():
-        assert max(sizes) <= 1.1 * min(sizes)
 
 
 def test_blocks_of_matched_documents_share_a_fold_by_their_place() -> None:
@@ -150,3 +144,30 @@ def test_a_class_has_few_documents_below_five_and_a_text_without_one_counts_as_o
     assert classes_with_few_documents(labels, documents) == {0}
     assert classes_with_few_documents([1] * 4 + [0] * 5, [""] * 9) == {1}
     assert classes_with_few_documents([None, None], ["a", "a"]) == set()
+
+
+def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path: Path) -> None:
+    keys = [("b", 32, "1"), ("a", 64, "2"), ("a", 32, "3"), ("a", None, "4"), ("", 32, "5"), ("a", 32, "0")]
+    texts = [Text(text_id, f"text {text_id}", None, subset, length) for subset, length, text_id in keys]
+    table = finish(texts, name="any", seed=0)
+    assert list(table["text_id"]) == ["5", "0", "3", "2", "4", "1"]
+    write_parquet(tmp_path / "t.parquet", table, SCHEMA)
+    again = read_parquet(tmp_path / "t.parquet")
+    assert list(again.columns) == SCHEMA.names
+    assert again["length"].tolist() == [32, 32, 32, 64, pd.NA, 32]
+    assert again["label"].isna().all()
+    assert set(again["fold"]) <= {0, 1, 2, 3, 4}
+
+
+@pytest.mark.parametrize(
+    ("texts", "said"),
+    [
+        ([], "benchmark mine has no texts"),
+        ([Text("a", "x", 1), Text("a", "y", 0)], "benchmark mine: the id 'a' is given to 2 texts"),
+        ([Text("a", " \n", 1)], "benchmark mine: the text 'a' is empty"),
+        ([Text("a", "x", 2)], "benchmark mine: 'a' has label 2, not 0, 1 or null"),
+    ],
+)
+def test_a_loader_that_breaks_the_promises_is_stopped(texts: list[Text], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        finish(texts, name="mine", seed=0)

@@ -13,8 +13,6 @@ from pretrace.runtime.errors import InputError
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
-DATA = ROOT.parent / "shared" / "data"
-real = pytest.mark.skipif(not DATA.is_dir(), reason="../shared/data is not there")
 
 
 def fetched(name, folder, part="texts", **changes):
@@ -64,19 +62,6 @@ def test_wikimia_reads_a_folder_of_ones_own(tmp_path):
     assert len(build("wikimia", ENTRIES["wikimia"], [tmp_path])) == 16
 
 
-@real
-def test_the_real_wikimia_24_has_1558_rows_of_which_1386_are_distinct(tmp_path, warnings):
-    (tmp_path / "WikiMIA_length32.jsonl").symlink_to(DATA / "wikimia24_length32.jsonl")
-    (tmp_path / "WikiMIA_length64.jsonl").symlink_to(DATA / "wikimia24_length64.jsonl")
-    table = build("wikimia_24", ENTRIES["wikimia_24"] | {"lengths": [32, 64]}, [tmp_path])
-    of_32 = table[table["length"] == 32]
-    assert (len(of_32), of_32["text"].nunique(), len(table)) == (1558, 1386, 1558 + 1396)
-    assert "of 32" not in warnings()
-    assert "of 64" not in warnings()
-    folds = of_32.groupby("text")["fold"].nunique()
-    assert (folds == 1).all(), "equal texts share a fold"
-
-
 def test_bookmia_loses_its_control_characters_and_a_book_is_a_document(hub, tmp_path):
     hub.add("datasets", "swj0419/BookMIA", made.bookmia(6, 2))
     entry, source = fetched("bookmia", tmp_path)
@@ -120,19 +105,6 @@ def test_mimirs_temporal_sets(hub, tmp_path):
     assert table.groupby("subset").size().to_dict() == dict.fromkeys(made.MIMIR_MONTHS, 8)
     entry, source = fetched("mimir-temporal_wiki", tmp_path / "wiki")
     assert set(build("mimir-temporal_wiki", entry, [source])["text_id"].str[:6]) == {"member", "nonmem"}
-
-
-@pytest.mark.parametrize(
-    ("name", "data", "rows"),
-    [("arxivtection", made.decop(4, 3), 12), ("booktection", made.decop(4, 3, books=True), 36)],
-)
-def test_de_cops_sets_come_from_the_hub_with_their_paraphrases(hub, tmp_path, name, data, rows):
-    hub.add("datasets", ENTRIES[name]["hub"], {f"0_{name}_data.csv": data, "README.md": b"mit"})
-    entry, source = fetched(name, tmp_path)
-    table = build(name, entry, [source])
-    assert len(table) == rows
-    assert {"title", "author", "passage"} <= set(table)
-    assert {len(texts) for texts in imported("paraphrase", entry, [source]).values()} == {3}
 
 
 def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):

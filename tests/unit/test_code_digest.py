@@ -1,9 +1,6 @@
 """What changes the digest of a rule's code: statements do, words about them do not."""
 
-import ast
-import io
 import shutil
-import tokenize
 from pathlib import Path
 
 import pytest
@@ -95,29 +92,6 @@ def test_a_new_method_in_a_folder_of_plugins_counts(library):
     before = digest("score_methods")
     shutil.copy(library / "pretrace" / "methods" / "loss.py", library / "pretrace" / "methods" / "own.py")
     assert digest("score_methods") != before
-
-
-@pytest.mark.parametrize("path", sorted(SCRIPTS.rglob("*.py")), ids=lambda path: path.stem)
-def test_no_statement_is_lost(path):
-    """What is left of a file are its tokens without comments and docstrings."""
-    code._statements.cache_clear()
-    text = path.read_text(encoding="utf-8")
-    docstrings = {
-        node.lineno
-        for node in ast.walk(ast.parse(text))
-        if isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    }
-    tokens = [
-        token.string
-        for token in tokenize.generate_tokens(io.StringIO(text).readline)
-        if token.type != tokenize.COMMENT
-        and not (
-            token.type == tokenize.STRING and token.start[0] in docstrings and token.string.endswith('"""')
-        )
-    ]
-    assert "".join(code._statements(path).split()) == "".join("".join(tokens).split())
 
 
 def test_in_a_wheel_the_scripts_are_in_the_library_and_have_the_same_digest(library):

@@ -70,22 +70,6 @@ def test_a_file_that_is_cut_at_the_source_is_not_counted_even_beyond_its_share(h
     assert not list((tmp_path / "corpus").iterdir())
 
 
-def test_names_are_filled_in_or_matched_in_order():
-    names = ["data/us-00001-of-00002.parquet", "data/us-00000-of-00002.parquet", "README.md"]
-
-    def shard_names(files, shards):
-        entry = corpora_shards.HubCorpus(source="hub", hub="a/b", files=files, shards=shards)
-        return corpora_shards.shard_names(entry, lambda: names)
-
-    assert shard_names("part-{shard:04d}.jsonl", 2) == ["part-0000.jsonl", "part-0001.jsonl"]
-    assert shard_names("data/us-*.parquet", 1) == ["data/us-00000-of-00002.parquet"]
-    assert shard_names("data/us-*.parquet", 3) == sorted(names[:2])
-    with pytest.raises(
-        InputError, match=r"no file of a/b matches .data/uk-\*\.parquet.: did you mean .data/us"
-    ):
-        shard_names("data/uk-*.parquet", 2)
-
-
 def test_files_that_the_hub_has_no_more_of_leave_empty_shards_and_the_others_share_the_size(
     hub, tmp_path, warnings
 ):

@@ -6,23 +6,16 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
-import pytest
 import yaml
 from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from pretrace.benchmarks.sources import BENCHMARKS
-from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
 from pretrace.questions.known import QUESTION_METHODS
-from pretrace.render.catalogue import RENDERERS
-from pretrace.render.names import PAPERS
 from pretrace.studies.documented import main
-from pretrace.studies.keys import EvaluationSet
-from pretrace.views import VIEWS
-from pretrace.views import names as view_names
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -71,47 +64,6 @@ def test_the_methods_have_these_parameters_defaults_and_grids():
         for name in names(parameters) or [""]
     ]
     assert sorted(told) == sorted([*parameters_of(METHODS), *parameters_of(QUESTION_METHODS)])
-
-
-def test_every_value_of_a_switch_of_words_is_named():
-    for id, method in METHODS.items():
-        for name, kind in method.types.items():
-            if get_origin(kind) is Literal:
-                told = [row for row in rows("method") if id in names(row[0]) and name in names(row[1])]
-                assert set(get_args(kind)) <= set(names(" ".join(told[0]))), (id, name)
-
-
-def test_the_views_are_those_that_are_registered():
-    told = [name for row in rows("view") for name in names(row[0])]
-    for name in told:
-        example = (
-            name.replace("PERCENT", "10").replace("COUNT", "25").replace("MODEL", "m").replace("NAME", "n")
-        )
-        assert example in VIEWS, name
-    families = {re.sub(r"-(PERCENT|COUNT)$", "", name) for name in told}
-    wanted = {view.family for view in VIEWS.values()} | {
-        f"{name}_by_MODEL" for name in view_names._MADE_BY_MODELS
-    }
-    assert wanted <= families
-
-
-def test_the_metrics_and_evaluation_sets_are_those_that_are_computed():
-    assert {name for row in rows("metric") for name in names(row[0])} == set(SHOWN_METRICS)
-    sets = get_args(EvaluationSet)
-    assert [name for row in rows("evaluation set") for name in names(row[0])] == list(sets)
-
-
-def test_the_artifacts_and_the_options_of_renderers_are_those_there_are():
-    registered = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-    ours = {slug for slug in registered if not slug.startswith(tuple(PAPERS))}
-    assert {name for row in rows("artifact") for name in names(row[0])} == ours
-    assert {name for row in rows("option") for name in names(row[0])} == {"unit", "across"}
-    told: dict[str, set[str]] = {}
-    for renderers, options, _ in rows("renderer"):
-        for renderer in names(renderers):
-            told.setdefault(renderer, set()).update(names(options))
-    own = {name: renderer.options - {"unit", "across"} for name, renderer in RENDERERS.items()}
-    assert told == {name: options for name, options in own.items() if options}
 
 
 def test_the_schemas_and_tables_of_keys_are_as_the_keys_have_them(tmp_path):
@@ -174,21 +126,3 @@ def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():
     assert len(studies) > 12
     for name, study in studies:
         assert faults(ROOT, study) == [], name
-
-
-@pytest.mark.parametrize(
-    ("name", "written"),
-    [
-        ("study", "{study: mine, runs: [{model: m, benchmark: b, lenghts: [32]}]}"),
-        ("study", "{study: mine, runs: [{model: m, benchmark: b}], models: {m: {source: hub}}}"),
-        (
-            "study",
-            "{study: mine, runs: [{model: m, benchmark: b}], corpora: {c: {source: locl, path: c.txt}}}",
-        ),
-        ("models", "{m: {source: local, path: m, dtype: float23}}"),
-        ("benchmarks", "{b: {source: local, path: b.txt, training: {}}}"),
-        ("config", "{study: mine, device: gpu}"),
-    ],
-)
-def test_an_editor_marks_what_a_run_would_refuse(name, written):
-    assert faults(ROOT, f"# yaml-language-server: $schema=workflow/schemas/{name}.schema.json\n{written}")

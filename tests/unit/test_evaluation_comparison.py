@@ -1,4 +1,4 @@
-"""Who is compared with whom, on which texts, and with which resamples."""
+"""Who is compared with whom, on which texts, and with which resamples; sets of prefix draws; distances."""
 
 import numpy as np
 import pandas as pd
@@ -6,8 +6,9 @@ import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
 from pretrace.evaluation.comparison import partner
-from pretrace.evaluation.scores import EvaluationSet
+from pretrace.evaluation.scores import EvaluationSet, evaluation_sets
 from pretrace.evaluation.significance import holm
+from pretrace.evaluation.tokens import resampled_distances, signed_wasserstein
 from pretrace.methods.settings import Column
 
 
@@ -47,15 +48,6 @@ def test_the_same_resamples_serve_every_method():
     pair = tests[(tests["method"] == "plain") & (tests["baseline"] == "other")]
     assert (pair[["difference", "low", "high"]] == 0).all(axis=None)
     assert (pair["p"] == 1).all()
-
-
-def test_the_interval_of_a_lead_over_chance_is_that_of_the_metric():
-    metrics, tests = run({("plain", ""): noise(200) + 2 * LABEL}, resamples=200)
-    keys = ["selection", "metric"]
-    for row in tests[tests["test"].eq("bootstrap")].to_dict("records"):
-        metric = only(metrics, **{key: row[key] for key in keys})
-        chance = metric["value"] - row["difference"]
-        assert (row["low"] + chance, row["high"] + chance) == pytest.approx((metric["low"], metric["high"]))
 
 
 def test_cells_are_separate():
@@ -129,3 +121,63 @@ def test_a_method_that_scores_one_class_alone_differs_from_none():
     assert lame[["difference", "p", "p_holm"]].isna().all(axis=None)
     sound = tests[(tests["method"] == "plain") & (tests["baseline"] == "chance")]
     assert sound[["difference", "p", "p_holm"]].notna().all(axis=None)
+
+
+@pytest.fixture(scope="module")
+def benchmark() -> pd.DataFrame:
+    words = [f"text {number} of its own words {number * 7} and {number * 11}" for number in range(30)]
+    label = np.r_[np.ones(20), np.zeros(10)]
+    return texts(label, text=words, document=[f"d{number}" for number in range(30)])
+
+
+@pytest.fixture(scope="module")
+def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
+    shots = ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
+    rows = [{"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"} for draw, kind, number in shots]
+    frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
+    return frame.astype({"length": "Int64"})
+
+
+def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(benchmark, prefixes):
+    sets = {
+        (chosen.name, chosen.draw): set(chosen.ids or ()) for chosen in evaluation_sets(benchmark, prefixes)
+    }
+    everything = set(benchmark["text_id"])
+    assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
+    assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
+    for draw in (0, 1):
+        assert sets["balanced", draw] < sets["without_prefixes", draw]
+    assert set(sets) == {("all", None)} | {
+        (name, draw) for name in ("without_prefixes", "balanced") for draw in (0, 1)
+    }
+
+
+def test_the_sets_are_those_of_the_draws_of_the_runs(benchmark, prefixes):
+    sets = [(texts.name, texts.draw) for texts in evaluation_sets(benchmark, prefixes, [1])]
+    assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
+    assert evaluation_sets(benchmark) == [EvaluationSet()]
+
+
+def test_pooled_ranks_the_subsets_together_beside_each_alone():
+    parts = [texts(LABEL, subset=name) for name in ("early", "late")]
+    both = pd.concat(parts, ignore_index=True)
+    values = noise(400) + 0.5 * both["label"].to_numpy(dtype=float)
+    metrics, tests = run({("plain", ""): values}, both, pooled=True)
+    rows = metrics[(metrics["selection"] == "default") & (metrics["metric"] == "auc")].set_index("subset")
+    assert set(rows.index) == set(tests["subset"]) == {"", "early", "late"}
+    assert rows.loc["", "value"] == pytest.approx(auc(values, both["label"].to_numpy(dtype=int)))
+    assert (rows.loc["", "n_members"], rows.loc["early", "n_members"]) == (200, 100)
+
+
+@pytest.mark.parametrize("shift", [0.7, -0.7])
+def test_a_shift_has_its_own_length_and_direction(shift):
+    values = noise(50)
+    assert signed_wasserstein(values + shift, values) == pytest.approx(shift)
+
+
+def test_resampled_distances_are_those_of_the_texts_that_are_drawn():
+    values, reference = noise(40) * 2 + 0.3, noise(40, seed=1)
+    weights = np.random.default_rng(3).integers(4, size=(40, 5)).astype(float)
+    rows = [np.repeat(np.arange(40), times.astype(int)) for times in weights.T]
+    expected = [signed_wasserstein(values[drawn], reference[drawn]) for drawn in rows]
+    assert resampled_distances(values, reference, weights) == pytest.approx(expected)

@@ -14,14 +14,12 @@ from pretrace.evaluation.curves import PLACES, densities, roc_points
 from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
-    FEWEST,
     HEXAGONS,
     Passes,
     hexagons,
     resampled_means,
     shifts,
     signed_wasserstein,
-    token_curves,
     tokens_of,
 )
 from pretrace.passes.index import PassIndex
@@ -79,17 +77,6 @@ def test_surprising_tokens_are_those_below_both_thresholds():
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)
     assert set(means[:, 0]) == {-5.0}
-
-
-def test_a_handful_of_surprising_tokens_has_no_mean():
-    table = made_up.pass_table()
-    first = table["text_id"] == f"t{made_up.MEMBERS:04d}"  # a non-member; nothing else is certain of anything
-    table["entropies"] = table["entropies"].where(first, table["entropies"] + 2.0)
-    curves = token_curves(made_up.passes(table))
-    shown = curves[curves["curve"] == "token"]
-    assert 0 < len(shown) < FEWEST
-    assert set(shown["label"]) == {0}
-    assert set(curves["curve"]) == {"share", "token"}
 
 
 def test_shifts_are_signed_distances_of_every_set_and_place(tmp_path):

@@ -5,11 +5,10 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation.evaluate import METRIC_COLUMNS, TEST_COLUMNS
 from pretrace.evaluation.scores import scores_of
 from pretrace.methods.settings import Column
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import write_parquet
 
 
 @pytest.mark.parametrize("rows", [37, 400, 10_000])
@@ -86,13 +85,6 @@ def test_marks():
     assert rows["plain", "held_out", "tpr_at_5_fpr", ""] == "level_below_resolution"  # 1/6 is not
 
 
-def test_a_level_of_one_non_member_is_resolved():
-    for nonmembers, mark in ((99, "level_below_resolution"), (100, "")):
-        benchmark = texts(np.arange(nonmembers + 20) < 20)
-        metrics, _ = run({("plain", ""): noise(nonmembers + 20)}, benchmark)
-        assert only(metrics, selection="default", metric="tpr_at_1_fpr")["marks"] == mark
-
-
 def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
     """Resamples as they are lie too high: 14 % of the intervals would lie above at 1 %, and 19 % below 5 %."""
     label = np.arange(200) < 100
@@ -153,26 +145,6 @@ def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
         for name, frame in zip("ab", pair, strict=True):
             write_parquet(tmp_path / name, frame)
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_columns_and_types_are_the_contracts(tmp_path):
-    table, benchmark = messy()
-    metrics, tests = run(table, benchmark)
-    assert list(metrics) == METRIC_COLUMNS
-    assert list(tests) == TEST_COLUMNS
-    for frame in (metrics, tests):
-        write_parquet(tmp_path / "table.parquet", frame)
-        again = read_parquet(tmp_path / "table.parquet")
-        whole = {"draw", "length", "n_members", "n_nonmembers"} & set(frame)
-        numbers = {"value", "low", "high", "difference", "p", "p_holm"} & set(frame)
-        assert {str(again[name].dtype) for name in whole} == {"Int64"}
-        assert {str(again[name].dtype) for name in numbers} == {"float64"}
-        strings = again[sorted(set(frame) - whole - numbers)]
-        assert strings.notna().all(axis=None)
-        keys = [name for name in frame if name not in numbers | {"marks", "n_members", "n_nonmembers"}]
-        assert not frame.duplicated(keys).any()
-    assert metrics["value"].notna().all()
-    assert tests.notna().drop(columns=["draw"]).all(axis=None)
 
 
 def test_seed_comes_from_the_names_of_the_run():

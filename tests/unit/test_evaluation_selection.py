@@ -1,14 +1,11 @@
 """Default, best on test and held out: what is chosen, where it is measured, and that nothing leaks."""
 
 import numpy as np
-import pandas as pd
 import pytest
-from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
+from evaluation_tables import LABEL, noise, only, run, texts
 from sklearn.metrics import roc_auc_score, roc_curve
 
-from pretrace.evaluation import selection
 from pretrace.evaluation.metrics import METRICS, level_of
-from pretrace.evaluation.scores import EvaluationSet
 from pretrace.questions import known
 
 
@@ -152,28 +149,6 @@ def test_values_beyond_the_methods_own_grid_are_never_chosen():
     assert only(run(beyond)[0], selection="default", metric="auc")["setting"] == "k=-1"
 
 
-def leaked_auc(seed):
-    """Settings of noise, but each fold has one that is perfect there: only a peek at the fold finds it."""
-    fold = np.arange(200) % 10 // 2
-    rng = np.random.default_rng(seed)
-    columns = {("tuned", f"k={k}"): rng.normal(size=200) for k in range(1, 6)}
-    for number, values in enumerate(columns.values()):
-        inside = fold == number
-        values[inside] = LABEL[inside] * 8.0 + rng.normal(size=inside.sum()) - 4
-    metrics, _ = run(columns, texts(LABEL, fold=fold), resamples=10)
-    return only(metrics, selection="held_out", metric="auc")["value"]
-
-
-def test_a_setting_that_is_perfect_on_the_test_fold_alone_brings_nothing(monkeypatch):
-    def profits():
-        return np.mean([leaked_auc(seed) for seed in range(8)]) > 0.6
-
-    assert not profits()
-    leaky = lambda units: (units.fold[:, None] == np.array(units.folds)).astype(float)  # noqa: E731
-    monkeypatch.setattr(selection, "training_weights", leaky)
-    assert profits()
-
-
 def test_ties_between_settings_go_to_the_default():
     metrics, _ = run({("tuned", f"k={k}"): noise(200) for k in (1, 2, 3)})
     assert set(metrics.loc[metrics["selection"] == "best_on_test", "setting"]) == {"k=2"}
@@ -185,27 +160,3 @@ def test_where_nothing_can_be_chosen_the_default_is_taken_and_logged(log_lines):
     metrics, _ = run(columns, texts(LABEL, fold=np.zeros(200)))
     assert only(metrics, selection="held_out", metric="auc")["setting"] == "k=2"
     assert "in 1 of 1 folds the other folds lack a class" in log_lines.text
-
-
-def test_shots_are_chosen_on_the_other_folds_for_each_draw():
-    """Three shots tell most in the first draw and seven in the second; a draw's texts are its own set."""
-    benchmark, best = texts(LABEL), {0: 3, 1: 7}
-    values = {
-        (draw, shots): noise(200, seed=10 * draw + shots) + (1.5 if shots == best[draw] else 0.2) * LABEL
-        for draw in best for shots in (1, 3, 7)
-    }  # fmt: skip
-    table = pd.concat(
-        scores(benchmark, {("recall", f"shots={shots}"): own}, draw=draw)
-        for (draw, shots), own in values.items()
-    )
-    left = {draw: np.arange(200) >= 20 * (draw + 1) for draw in best}
-    sets = [EvaluationSet("without_prefixes", draw, set(benchmark["text_id"][left[draw]])) for draw in best]
-    metrics, _ = run(table, benchmark, settings=known, evaluation_sets=sets)
-    for draw, shots in best.items():
-        row = only(metrics, method="recall", selection="held_out", metric="auc", draw=draw)
-        assert row["setting"] == "|".join([f"shots={shots}"] * 5)
-        folds = [left[draw] & (benchmark["fold"] == fold) for fold in range(5)]
-        inside = [auc(values[draw, shots][fold], LABEL[fold]) for fold in folds]
-        pairs = [LABEL[fold].sum() * (1 - LABEL[fold]).sum() for fold in folds]
-        assert row["value"] == pytest.approx(np.average(inside, weights=pairs))
-        assert only(metrics, selection="default", metric="auc", draw=draw)["setting"] == "shots=7"

@@ -1,4 +1,4 @@
-"""Seeded mutations of files of texts: each is refused with file and place, or read with every text that it holds.
+"""Malformed files, by hand and mutated by a seed: each is refused with file and place, or read with all that it holds.
 
 A traceback, a hang and a text that is missing without a word fail the test.
 """
@@ -18,6 +18,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import spoiling
+import yaml
+from made_up_studies import ROOT
 from spoiling import damaged, refuses, spoiled
 
 import hub_datasets as made
@@ -25,7 +28,12 @@ from pretrace import benchmarks
 from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.corpora.readers.local import LocalCorpus, local
+from pretrace.questions.collected import check_answers
+from pretrace.questions.prompts import Wording
+from pretrace.questions.written_views import ParaphrasePrompts
+from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import imported_view
+from pretrace.views.zero_access import Openings
 
 SECONDS = 20
 """A file of a few rows that takes longer hangs."""
@@ -40,17 +48,8 @@ VALUES: tuple[Any, ...] = (
     True, None, 2, -1, 0.5, "0", "1", "yes", [], {}, [["a"]], {"text": "b"}, "../../x", "a" * 40 + "\u0301" * 400,
 )  # fmt: skip
 KEYS = (
-    "input",
-    "text",
-    "label",
-    "subset",
-    "length",
-    "document",
-    "id",
-    "title",
-    "author",
+    *["input", "text", "label", "subset", "length", "document", "id", "title", "author", "Input"],
     "",
-    "Input",
     "\ufeffid",
 )
 
@@ -239,3 +238,89 @@ def test_a_changed_corpus_is_refused_or_read_whole(tmp_path, name, seeds):
             documents: list[str] = []
             if not refuses(lambda: documents.extend(local(entry, [path]))):  # noqa: B023
                 assert len(documents) == texts_in(path)
+
+
+@pytest.mark.parametrize(
+    "encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "gb18030", "shift_jis", "cp037", "utf-7"]
+)
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_another_encoding_is_refused_with_its_line(tmp_path, encoding, ending):
+    text = "日本語" if encoding == "shift_jis" else "café"
+    lines = [f'{{"input": "{text}", "label": 1}}', '{"input": "b", "label": 0}']
+    if ending == "csv":
+        lines = ["text,label", f"{text},1", "b,0"]
+    (path := tmp_path / f"t.{ending}").write_bytes("\n".join(lines).encode(encoding))
+    assert read(path, metrics=True) or encoding == "utf-7", "UTF-7 is ASCII: it reads, as other words"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a", "語", "\u202eright to left\u202c", "שלום עולם", "مرحبا بالعالم", "e" + "\u0301" * 500, "👩‍👩‍👧‍👦" * 50,
+        "\ufeffmark", "a\u2028b", "\x1b[31mred", "<script>alert(1)</script>", "\\input{/etc/passwd}",
+        "%s %d {0}", "\ufffd" * 20, "a" * 1_000_000, "word " * 200_000, "NaN",
+        "\U0001d573\U0001d58a", "ﷺ" * 100, "a\rb", "=1+1", "\U0010ffff",
+    ],
+    ids=range(22),
+)  # fmt: skip
+def test_odd_but_honest_texts_are_kept_as_they_are(tmp_path, text):
+    path = tmp_path / "t.jsonl"
+    path.write_bytes(made.jsonl([{"input": text, "label": 1}, {"input": "another", "label": 0}]))
+    assert not read(path, metrics=True)
+    assert text in set(benchmarks.build("mine", {"source": "local", "path": "mine.jsonl"}, [path])["text"])
+
+
+WRONG_TYPES = {
+    "label bytes": {"label": pa.array([b"0", b"1"])},
+    "label booleans": {"label": pa.array([True, False])},
+    "text bytes": {"text": pa.array([b"a", b"b"])},
+    "text maps": {"text": pa.array([{"a": 1}, {"a": 2}])},
+    "text nulls": {"text": pa.nulls(2, pa.string())},
+    "text dates": {"text": pa.array([0, 1], pa.date32())},
+    "length infinite": {"length": pa.array([float("inf"), 8.0])},
+    "document times": {"document": pa.array([0, 1], pa.timestamp("ns"))},
+    "id times": {"id": pa.array([0, 1], pa.duration("s"))},
+    "no text": {"text": None},
+}
+"""What Parquet alone can hold; test_benchmarks_local.py has what JSON and CSV can."""
+
+
+@pytest.mark.parametrize("name", WRONG_TYPES)
+def test_parquet_of_wrong_types_is_refused(tmp_path, name):
+    columns = {"text": pa.array(["a", "b"]), "label": pa.array([0, 1])} | WRONG_TYPES[name]
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({key: value for key, value in columns.items() if value is not None}), path)
+    assert read(path, metrics=True)
+
+
+ANSWERS = [
+    {"document": f"d{number % 2}", "label": number % 2, "passage": number, "permutation": number, "true_answer": "A",
+     "answer": "B", "p_a": 0.1, "p_b": 0.6, "p_c": 0.2, "p_d": 0.1} for number in range(6)
+]  # fmt: skip
+
+
+@spoiling.seeds(80)
+def test_spoiled_answers_are_refused_or_read(tmp_path_factory, seed):
+    path = tmp_path_factory.mktemp("answers") / "answers.jsonl"
+    rows = spoiled(ANSWERS, random.Random(seed))
+    path.write_bytes(made.jsonl(rows))
+    refuses(lambda: check_answers(path, metrics=True))
+
+
+PROMPTS = {
+    "con_recall_zero_access": Openings,
+    "de_cop": Wording,
+    "paraphrase": ParaphrasePrompts,
+}
+
+
+@spoiling.seeds(60)
+def test_a_spoiled_or_damaged_file_of_prompts_is_refused_or_read(tmp_path_factory, seed):
+    draw = random.Random(seed)
+    path = tmp_path_factory.mktemp("prompts") / "given.yaml"
+    for kind, keys in PROMPTS.items():
+        good = (ROOT / "config" / "prompts" / f"{kind}.yaml").read_bytes()
+        path.write_text(yaml.safe_dump(spoiled(yaml.safe_load(good), draw)), encoding="utf-8")
+        refuses(lambda keys=keys: read_keys(path, keys))
+        path.write_bytes(damaged(good, draw))
+        refuses(lambda keys=keys: read_keys(path, keys))

@@ -1,23 +1,22 @@
-"""Seeded mutations of study files: each is refused with file and place, or planned with every method that it names.
+"""Seeded mutations of study files and registries: each is refused with its place, or planned with all that it names.
 
 A traceback, a hang, a message longer than a screen and a method that is missing without a word fail the test.
 """
 
-import copy
 import json
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
-from spoiling import damaged, places, refuses, spoiled
-from test_bad_input import planned
+from spoiling import damaged, refuses, seeds, spoiled
 from test_fuzz_inputs import limited
 
 from pretrace.methods import METHODS
-from pretrace.studies import Study, load_study
+from pretrace.studies import Plan, Study, load_study
 
 tiers = pytest.mark.parametrize(
     "seeds", [range(10), pytest.param(range(10, 150), marks=pytest.mark.full)], ids=["few", "many"]
@@ -28,13 +27,6 @@ VALUES: tuple[Any, ...] = (
     "x" * 300, "x" * 1_000_000, "\0", "../..", "=1", "true", 0, -1, 1e308, 10**30, float("nan"), float("inf"), True,
     None, [], {}, [[]], [None], {"x": 1}, {None: 1}, {5: 1}, ["loss", "min_k"], ["nope"], [1000000], [32, 32],
 )  # fmt: skip
-
-
-def nested(depth: int) -> list[Any]:
-    value: list[Any] = []
-    for _ in range(depth):
-        value = [value]
-    return value
 
 
 def mine() -> dict[str, Any]:
@@ -82,44 +74,11 @@ def folder(tmp_path_factory) -> Path:
     return folder
 
 
-def misspell(study: Any, draw: random.Random) -> None:
-    """Take a letter from one of the names."""
-    *path, last = draw.choice(places(study))
-    holder = study
-    for key in path:
-        holder = holder[key]
-    if isinstance(holder[last], str) and holder[last]:
-        gone = draw.randrange(len(holder[last]))
-        holder[last] = holder[last][:gone] + holder[last][gone + 1 :]
-
-
 def mutated(study: Any, draw: random.Random) -> Any:
-    """A copy with one or two mistakes: a value, a key, a name of another place, or junk."""
-    study = copy.deepcopy(study)
+    """A copy with one or two mistakes."""
     for _ in range(draw.randint(1, 2)):
-        *path, last = draw.choice(places(study))
-        holder = study
-        for key in path:
-            holder = holder[key]
-        match draw.randrange(9):
-            case 0:
-                holder[last] = draw.choice((*VALUES, nested(100)))
-            case 1 if isinstance(holder, dict):
-                holder[str(last)[:-1] or "x"] = holder.pop(last)
-            case 2 if isinstance(holder, dict):
-                holder[str(last).upper()] = holder.pop(last)
-            case 3 if isinstance(holder, list):
-                holder.insert(draw.randrange(len(holder) + 1), copy.deepcopy(draw.choice(holder)))
-            case 4:
-                *source, name = draw.choice(places(study))
-                value = study
-                for key in source:
-                    value = value[key]
-                holder[last] = copy.deepcopy(value[name])
-            case 5:
-                study = spoiled(study, draw)
-            case _:
-                misspell(study, draw)
+        if isinstance(study, dict) and study:
+            study = spoiled(study, draw, VALUES)
     return study
 
 
@@ -157,6 +116,18 @@ def check_that_no_method_is_lost(study: Study, text: str) -> None:
                 view for run in study.runs for view in (*run.neighbours, *run.continuations, run.paraphraser)
             }
             assert unknown <= views, (artifact.artifact, panel)
+
+
+def planned(study: Study) -> None:
+    """What the Snakefile asks of a study while it plans."""
+    plan = Plan(study)
+    for run in study.runs:
+        pair = plan.pair(run.model, run.benchmark)
+        for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
+            assert isinstance(parameters, list)
+    for artifact in study.artifacts:
+        assert isinstance(plan.artifact(artifact).reads, list)
+    assert isinstance(plan.records_of_hub, list)
 
 
 def load(folder: Path, content: bytes) -> str:
@@ -198,3 +169,35 @@ def test_a_damaged_file_is_refused_or_loses_no_method(folder, seeds):
     for seed in seeds:
         with limited(seed) as draw:
             load(folder, damaged(text_of(BASES["mine"]), draw))
+
+
+@pytest.mark.parametrize("kind", ["models", "benchmarks", "corpora", "artifacts", "downloads"])
+@seeds(4)
+def test_a_spoiled_registry_is_refused_or_read(folder, kind, seed):
+    config = folder / "config"
+    shutil.copytree(ROOT / "config", config, dirs_exist_ok=True)
+    path = config / f"{kind}.yaml"
+    written = yaml.safe_load(path.read_text(encoding="utf-8"))
+    path.write_bytes(text_of(spoiled(written, random.Random(seed))))
+    (folder / "study.yaml").write_bytes(text_of(BASES["embedded"]))
+    before = sorted(folder.rglob("*"))
+    refuses(lambda: planned(load_study(CONFIG | {"study": str(folder / "study.yaml")}, config)))
+    assert sorted(folder.rglob("*")) == before, "reading a study writes nothing"
+
+
+GOOD_STUDY = text_of(BASES["embedded"])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"", b"\0", b"- a\n- b\n", b"just words", b"{", b"a: [1,", b"a: &a [*a]", b"\xff\xfe", b"study: \x00\n",
+        b"study: !!python/object/apply:os.system ['true']", b"%YAML 9.9\n---\nstudy: a", b"study: a\nstudy: b\n",
+        b"? {a: b}\n: c\n", b"study: a\n\tbad: tab\n", b"[" * 5000, b"study: mine\nruns: 5\n", b"study: mine\n",
+        b"a: &a [1,1]\nb: &b [*a,*a]\nc: [*b,*b]\n", b"study: 2026-11-22\nruns: []\n", b"--- a\n--- b\n",
+        "study: mine".encode("utf-16"), "study: é".encode("latin-1"), GOOD_STUDY[: len(GOOD_STUDY) // 2] + b"\n {",
+        "study: mine".encode("utf-32"), b"study: .nan\nruns: []\n", b"<<: 5\n", b"study: " + b"x" * 1_000_000,
+    ],
+)  # fmt: skip
+def test_what_is_no_study_file_is_refused(folder, content):
+    assert load(folder, content)

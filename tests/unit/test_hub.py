@@ -1,13 +1,10 @@
 """The hub's client behind `runtime.hub`, against a hub on loopback."""
 
-import hashlib
-
 import pytest
 from huggingface_hub import constants
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json
-from pretrace.runtime.hub import copy_files, fetch_file, files_of, listing, names_in, snapshot
+from pretrace.runtime.hub import fetch_file, listing, names_in, snapshot
 
 FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
 
@@ -56,12 +53,6 @@ def test_a_missing_repository_and_revision_are_named(hub):
         snapshot("a/b", "dataset", "v2", ["*"])
 
 
-def test_a_limit_on_requests_is_waited_for(hub):
-    hub.add("datasets", "a/b", FILES)
-    hub.limited = 2
-    assert len(snapshot("a/b", "dataset", "main", ["data/*"]).files) == 2
-
-
 def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
     hub.add("datasets", "a/b", {"c4.json.gz": b"right" * 100})
     hub.corrupted["c4.json.gz"] = 1
@@ -69,16 +60,6 @@ def test_bytes_that_are_not_the_hubs_are_refused_and_not_kept(hub, tmp_path):
         fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     path, _ = fetch_file("a/b", "dataset", "main", "c4.json.gz", tmp_path / "here")
     assert path.read_bytes() == b"right" * 100
-
-
-def test_copied_files_are_found_again_with_commit_and_hash(hub, tmp_path):
-    sha = hub.add("datasets", "a/b", FILES)
-    copy_files([snapshot("a/b", "dataset", "main", ["data/*"])], tmp_path / "out")
-    (described,) = read_json(tmp_path / "out" / "files.json")["repositories"]
-    assert described["commit"] == sha
-    assert described["files"]["data/a.parquet"] == hashlib.sha256(b"first").hexdigest()
-    copied = [(name, path.read_bytes()) for name, path in files_of(tmp_path / "out" / "files.json")]
-    assert copied == [("data/a.parquet", b"first"), ("data/b.parquet", b"second")]
 
 
 @pytest.mark.parametrize(

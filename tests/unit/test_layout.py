@@ -1,16 +1,17 @@
-"""What every file of the project may import."""
+"""What every file of the project may import, with which versions; benches start as their docstrings say."""
 
 import ast
 import os
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from functools import cache
-from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -43,23 +44,6 @@ def test_a_room_imports_only_from_those_before_it(room):
     }
     assert names
     assert {(path, name) for path, name in names if name.split(".")[1] not in allowed} == set()
-
-
-def test_no_imports_go_in_a_circle():
-    """A file imports those that it names, and of a package that it takes a name from, the package's own file."""
-    paths = {
-        ".".join(path.relative_to(LIBRARY.parent).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in LIBRARY.rglob("*.py")
-    }
-    graph = {}
-    for own, path in paths.items():
-        files = {name if name in paths else name.rpartition(".")[0] for name in imported(path)}
-        graph[own] = (files & paths.keys()) - {own}
-    assert graph["pretrace.methods.surp"] == {"pretrace.methods.registry", "pretrace.methods.statistics"}
-    try:
-        TopologicalSorter(graph).prepare()
-    except CycleError as error:
-        pytest.fail(" imports ".join(reversed(error.args[1])))
 
 
 def test_every_room_has_its_place():
@@ -116,29 +100,6 @@ def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, e
     assert done.returncode == 0, done.stderr
 
 
-STATISTICS = {
-    "default_rng",
-    "quantile",
-    "nanquantile",
-    "percentile",
-    "std",
-    "stdev",
-    "var",
-    "rank",
-    "polyfit",
-}
-
-
-def test_render_selects_and_lays_out_and_computes_no_statistic():
-    """Nothing there draws random numbers, fits, ranks or tests: what is shown, `evaluation` computes."""
-    for path in (LIBRARY / "render").rglob("*.py"):
-        names = set(imported(path))
-        assert not {name.split(".")[0] for name in names} & {"scipy", "sklearn", "random"}, path
-        calls = [node.func for node in nodes(path) if isinstance(node, ast.Call)]
-        called = {function.attr for function in calls if isinstance(function, ast.Attribute)}
-        assert not (called | {name.rpartition(".")[2] for name in names}) & {*STATISTICS, "random"}, path
-
-
 @cache
 def nodes(path: Path) -> list[ast.AST]:
     return [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
@@ -153,17 +114,31 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def test_the_way_of_one_text_names_files_that_are_there_at_most_20():
-    told = (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8")
-    files = re.findall(r"\| `(\w+/[\w/]+\.py)`", told)
-    assert f"These are {len(files)} files" in told
-    assert len(files) <= 20
-    assert not [file for file in files if not (LIBRARY / file).is_file()]
-
-
 def test_the_library_that_is_installed_is_the_clones(tmp_path):
     """An editable install must not copy the library into site-packages, where it would hide the clone's."""
     command = [sys.executable, "-c", "import pretrace; print(pretrace.__file__)"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
     assert Path(shown.stdout.strip()).parent.parent.name == "scripts"
+
+
+def test_the_image_has_a_python_that_the_package_runs_on():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
+    assert re.search(r"FROM python:([\d.]+)-", dockerfile)[1] in SpecifierSet(project["requires-python"])
+
+
+BENCHES = sorted((ROOT / "tests" / "bench").glob("*.py"))
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("bench", BENCHES, ids=lambda path: path.stem)
+def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
+    path = bench.relative_to(ROOT).as_posix()
+    assert re.search(rf"^ *python {path}", bench.read_text(encoding="utf-8"), re.MULTILINE)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, path, "--help"], cwd=ROOT, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("usage:")

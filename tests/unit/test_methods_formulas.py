@@ -203,29 +203,12 @@ def test_edge_cases_score_finite_numbers_in_every_setting(
             assert math.isfinite(score(id, text, **params)), (id, params)
 
 
-def test_a_text_that_the_model_is_certain_of_has_finite_ratios() -> None:
-    others = ("lowercase", "reference", "given_nonmember", "given_member")
-    certain = text_of(logprobs=[0.0], **{name: [0.0, 0.0] for name in others})
-    assert score("lowercase", certain) == -1.0
-    assert score("ref", certain, form="ratio") == -1.0
-    assert score("recall", certain) == 1.0
-    assert score("con_recall", certain) == 0.0
-
-
 @pytest.mark.parametrize("id", [id for id in TEXT_METHODS if "logprobs" in METHODS[id].needs])
 def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
     """Member-like: every token has half the surprise, all else equal."""
     known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
     params = {"a": 10.0} if id == "dc_pdd" else {}
     assert score(id, known, **params) > score(id, EXAMPLE, **params)
-
-
-def test_the_true_option_is_the_likeliest_where_no_other_is_as_likely() -> None:
-    others = [[-2.0, -4.0], [-5.0], [-6.0]]
-    for logprobs, likeliest in (([-2.5], 1.0), ([-3.0], 0.0), ([-4.0], 0.0)):
-        text = text_of(logprobs=logprobs, neighbours=others)
-        assert score("option_likelihood", text) == pytest.approx(logprobs[0] + 3.0)
-        assert score("option_likelihood", text, form="likeliest") == likeliest
 
 
 def test_zlib_counts_bytes_of_the_utf8_text() -> None:

@@ -1,16 +1,14 @@
 """Methods published since 2024: values that the authors' own functions gave, and oracles written from the formulas."""
 
 import math
-import random
 from dataclasses import replace
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import settings as examples
 from made_up_statistics import average, score, text_of, texts
 
-from pretrace.methods import METHODS, TokenStatistics
+from pretrace.methods import TokenStatistics
 from pretrace.methods.kinds import aligned
 from pretrace.methods.wbc import WIDTHS
 from pretrace.views import VIEWS
@@ -79,25 +77,11 @@ def test_max_renyi_is_the_mean_of_the_highest_entropies_whatever_the_tokens_are(
     assert score("max_renyi", replace(text, logprobs=text.logprobs / 2)) == -4.0
 
 
-def polarized_distance(logprobs: list[float]) -> float:
-    ordered = sorted(logprobs)
-    high, low = max(1, int(0.05 * len(ordered))), max(1, int(0.3 * len(ordered)))
-    return average(ordered[-high:]) - average(ordered[:low])
-
-
 def test_pac_gives_the_values_of_the_authors_function():
     assert score("pac", text_of(logprobs=LOGPROBS, neighbours=COPIES)) == pytest.approx(0.525, abs=1e-6)
     long = [-number / 10 for number in range(1, 41)]
     assert score("pac", text_of(logprobs=long, neighbours=[[-1.0]])) == pytest.approx(-3.3, abs=1e-6)
     assert score("pac", text_of(logprobs=[-1.0], neighbours=[[-7.0]])) == 0.0
-
-
-@few
-@given(texts())
-def test_pac_equals_its_oracle(text):
-    distances = [polarized_distance(list(copy)) for copy in text.neighbours]
-    expected = average(distances) - polarized_distance(list(text.logprobs))
-    assert score("pac", text) == pytest.approx(expected, abs=1e-9)
 
 
 SEVEN = [1, 2, 0.5, 3, 1.5, 0.8, 2.2], [1.6, 1.5, 0.3, 3.6, 1.2, 0.4, 2.7]
@@ -123,19 +107,6 @@ def test_wbc_gives_the_values_of_the_authors_function(target, reference, widths,
 
 def test_wbc_widths_are_those_of_the_paper():
     assert WIDTHS["paper"] == (2, 3, 4, 5, 8, 11, 15, 21, 29, 40)
-
-
-@few
-@given(texts())
-def test_wbc_equals_its_oracle(text):
-    target = [round(float(value), 3) for value in text.logprobs]
-    reference = [round(float(value), 3) for value in text.aligned_reference]
-    shares = []
-    for width in WIDTHS["paper"]:
-        pairs = zip(*(windows(side, min(width, len(target))) for side in (target, reference)), strict=True)
-        shares.append(average([math.fsum(own) - math.fsum(other) > 1e-6 for own, other in pairs]))
-    rounded = replace(text, logprobs=np.array(target), aligned_reference=np.array(reference))
-    assert score("wbc", rounded) == pytest.approx(average(shares), abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -165,12 +136,6 @@ def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
     assert aligned(text, "no scored token") is None
 
 
-def test_methods_that_take_no_reference_need_none():
-    needs = {id: set(METHODS[id].needs) for id in ("gap_k", "max_renyi", "pac", "wbc", "ez_mia")}
-    assert {id for id, needed in needs.items() if "reference" in needed} == {"wbc", "ez_mia"}
-    assert "logprobs" not in needs["max_renyi"]
-
-
 def test_transpositions_keep_the_words_and_move_some():
     text = "We the people of the United States in order to form a more perfect union\nestablish justice"
     copies = VIEWS["transpositions-5"].variants(text, 7)
@@ -183,14 +148,3 @@ def test_transpositions_keep_the_words_and_move_some():
         moved = [a != b for a, b in zip(copy.split(" "), text.split(" "), strict=True)]
         assert 0 < sum(moved) <= 2 * 4  # 16 words, line breaks within them: 4 swaps
     assert VIEWS["transpositions-5"].variants("Justice", 7) == ["Justice"] * 5
-
-
-def test_a_swap_that_draws_its_own_place_three_times_changes_nothing(monkeypatch):
-    monkeypatch.setattr(random.Random, "randrange", lambda self, count: 0)
-    assert VIEWS["transpositions-5"].variants("a b c", 7) == ["a b c"] * 5
-
-
-def test_chinese_words_change_places():
-    text = "人民日报报道中国经济发展很快人民生活改善"
-    for copy in VIEWS["transpositions-5"].variants(text, 3):
-        assert sorted(copy) == sorted(text)

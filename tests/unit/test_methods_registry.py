@@ -1,7 +1,6 @@
 """The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,8 +8,6 @@ import pytest
 from pretrace import methods
 from pretrace.methods import METHODS, TokenStatistics, method, registry
 from pretrace.runtime.errors import InputError
-
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
 @pytest.fixture
@@ -146,11 +143,3 @@ def test_a_method_that_contradicts_itself_is_not_registered(
             return k
 
     assert "new" not in spare_register
-
-
-def test_a_parameter_needs_a_default(spare_register: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="'k' needs a type and a default"):
-
-        @method("new", needs=("logprobs",))
-        def new(text: TokenStatistics, *, k: float) -> float:
-            return k

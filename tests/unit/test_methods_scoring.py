@@ -101,19 +101,6 @@ def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_pat
     pd.testing.assert_frame_equal(straight, turned)
 
 
-def test_runs_choose_lengths_and_texts_without_a_length_are_a_cell_too(tmp_path: Path) -> None:
-    mixed = Store(tmp_path, "tiny", made_up_benchmark(lengths=(32, 64))).add()
-    assert set(score_of(mixed, a_run("loss", "blind", lengths=[64]))["id"].str[:2]) == {"64"}
-    whole = Store(tmp_path, "tiny", made_up_benchmark(lengths=(None,))).add()
-    assert len(score_of(whole, a_run("loss", "blind"))) == 40
-
-
-def test_each_start_token_has_its_own_rows(store: Store) -> None:
-    store.add(start_token="<|endoftext|>")
-    scores = score_of(store, a_run("loss"), a_run("loss", start_token="<|endoftext|>"))
-    assert scores.groupby("start_token").size().to_dict() == {"<|endoftext|>": 20, "none": 20}
-
-
 def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
     with pytest.raises(InputError, match=r"the benchmark has no length '33'.*'32'"):
         score_of(store, a_run("loss", lengths=[33]))
@@ -144,13 +131,6 @@ def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
     [line] = [record.message for record in log_lines.records if "no score" in record.message]
     assert line.startswith(method)
     assert f"made_up: {reason}" in line
-
-
-def test_without_any_row_the_table_still_has_its_columns(store: Store) -> None:
-    scores = score_of(store, a_run("ref"))
-    assert len(scores) == 0
-    assert list(scores.columns) == COLUMNS
-    assert scores.dtypes.equals(score_of(store, a_run("loss")).dtypes)
 
 
 def test_a_pass_of_log_probabilities_alone_scores_what_needs_no_more(
@@ -221,9 +201,3 @@ def test_a_score_that_is_not_finite_names_method_setting_and_text(store: Store) 
         InputError, match=r"loss \(setting 'form=perplexity'\): the score of text '32-05' is -inf"
     ):
         score_of(store, a_run({"method": "loss", "parameters": {"form": "perplexity"}}))
-
-
-def test_a_damaged_pass_file_is_an_error_not_a_score(store: Store) -> None:
-    (store.folder / store.manifest["views"][0]["files"][0]["file"]).write_bytes(b"not parquet")
-    with pytest.raises(InputError, match="damaged"):
-        score_of(store, a_run("loss"))

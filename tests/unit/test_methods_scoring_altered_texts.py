@@ -1,8 +1,6 @@
 """Scores that stand on more than the text: neighbours, prefixes, and what a view has in its place."""
 
 import zlib
-from collections.abc import Iterator
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -11,14 +9,11 @@ import pandas as pd
 import pytest
 from made_up_stores import Store, a_run, mean_logprob, score_of
 
-from pretrace.methods import INPUTS, METHODS, NEEDS, Inputs, TokenStatistics, input_kind, method, obstacle
-from pretrace.methods.inputs import Complete
 from pretrace.methods.scoring import COLUMNS
-from pretrace.runtime.files import read_json, write_json, write_parquet
+from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
-from pretrace.views.readings import PassKey
 
 
 def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
@@ -82,39 +77,6 @@ def test_samples_are_scored_without_a_pass_of_the_model(
     assert scores["score"].eq(1).all(), "the samples are the texts themselves"
     assert len(scores) == len(texts) - 1
     assert f"samia ({view}): no score for 1 texts of made_up: missing: samples of how" in log_lines.text
-
-
-@pytest.fixture
-def seasons() -> Iterator[None]:
-    """A method with a kind of input of its own."""
-
-    @input_kind("season", "the season in which a text was written", noun="almanac", example="YEAR")
-    def season(inputs: Inputs, plain: PassKey, year: str) -> Complete:
-        seasons = inputs.opened("season", year, read_json) or {}
-        return lambda id, text: replace(text, inputs={"season": seasons.get(id)})
-
-    @method("warmth", needs=("logprobs", "season"))
-    def warmth(text: TokenStatistics) -> float:
-        return float(text.inputs["season"])
-
-    yield
-    for table, key in ((INPUTS, "season"), (NEEDS, "season"), (METHODS, "warmth")):
-        del table[key]
-
-
-@pytest.mark.usefixtures("seasons")
-def test_a_method_takes_a_new_kind_of_input_by_name(
-    store: Store, tmp_path: Path, log_lines: pytest.LogCaptureFixture
-) -> None:
-    ids = store.benchmark["text_id"].tolist()
-    write_json(tmp_path / "1934.json", {id: place for place, id in enumerate(ids[:-1])})
-    run, files = a_run("warmth", inputs={"season": ["1934"]}), {"season": {"1934": tmp_path / "1934.json"}}
-    scores = score_of(store, run, files=files)
-    assert scores["reference"].unique().tolist() == ["1934"]
-    assert scores["score"].tolist() == list(range(len(ids) - 1))
-    assert "warmth (1934): no score for 1 texts of made_up: missing: the season in which" in log_lines.text
-    hindered = obstacle("warmth", a_run(), language="en")
-    assert hindered == ("the run names no almanac", "add inputs: {season: [YEAR]} to the run")
 
 
 def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:

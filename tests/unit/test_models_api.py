@@ -90,12 +90,6 @@ def test_a_passing_fault_loses_nothing(tmp_path, fault):
         assert server.requests > 20
 
 
-def test_a_time_out_is_tried_again(tmp_path):
-    with Loopback(echoed, lambda number, body: "hang" if number == 0 else None) as server:
-        assert ask(server.url, tmp_path / "a.sqlite", count=1, timeout=0.5) == EXPECTED[:1]
-        assert server.requests == 2
-
-
 def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
     with Loopback(echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6") as server:
         ask(server.url, tmp_path / "a.sqlite", count=12, concurrency=2)
@@ -115,12 +109,6 @@ def test_retry_after_is_read_as_seconds_or_as_a_date():
         waits = {FailedRequestError("").wait(attempt) for _ in range(50)}
         assert len(waits) == 50
         assert all(0.5 <= wait / (0.001 * 2**attempt) <= 1 for wait in waits)
-
-
-def test_no_more_requests_are_open_than_the_entry_allows(tmp_path):
-    with Loopback(echoed, delay=0.02) as server:
-        ask(server.url, tmp_path / "a.sqlite", concurrency=3)
-        assert server.most_at_once == 3
 
 
 def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):

@@ -118,13 +118,6 @@ def test_a_checkpoint_that_is_not_what_it_says_is_refused_in_a_sentence(folder, 
     assert len(str(refused.value)) < 500
 
 
-def test_an_adapter_that_comes_later_is_refused_too(folder):
-    target, _ = loaded(copied := folder())
-    (copied / "adapter_config.json").write_text("{}")
-    with pytest.raises(InputError, match="adapter"):
-        target.load()
-
-
 @pytest.mark.parametrize("kind", ["Bert", "Roberta", "XLM"])
 def test_a_model_that_reads_both_ways_is_refused(saved, kind):
     model = transformers.AutoModelForCausalLM.from_config(getattr(transformers, f"{kind}Config")(**SIZES))

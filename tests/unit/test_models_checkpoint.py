@@ -2,12 +2,10 @@
 
 import os
 import shutil
-import sys
 import time
 import zipfile
 from dataclasses import replace
 from pathlib import Path
-from subprocess import run
 
 import numpy as np
 import pytest
@@ -217,13 +215,6 @@ def test_the_embedding_table_is_read_without_the_model(kind, tiny_checkpoint, ti
     np.testing.assert_array_equal(target.embeddings(), expected)
 
 
-def test_an_embedding_table_under_another_name_comes_with_the_model(tiny_checkpoint, monkeypatch):
-    target = target_of(tiny_checkpoint("llama"))
-    expected = target.embeddings()
-    monkeypatch.setattr("pretrace.models.target._EMBEDDINGS", ())
-    np.testing.assert_array_equal(target.embeddings(), expected)
-
-
 TEXT = "The <|endoftext|> state\n\n  of the union </s>, 120 número, 数据 " + "a b" * 40
 
 
@@ -241,11 +232,8 @@ def test_ids_without_transformers_are_those_with_it(record):
     }
 
 
-def test_counting_imports_no_transformers(record):
-    code = (
-        "import sys; from pathlib import Path; from pretrace.corpora import counts; "
-        "from pretrace.models.tokens import load_encoder; "
-        f"load_encoder(Path({str(record)!r})); "
-        "sys.exit('torch' in sys.modules or 'transformers' in sys.modules)"
-    )
-    assert run([sys.executable, "-c", code], env={"PYTHONPATH": ":".join(sys.path)}).returncode == 0
+def test_an_embedding_table_under_another_name_comes_with_the_model(tiny_checkpoint, monkeypatch):
+    target = target_of(tiny_checkpoint("llama"))
+    expected = target.embeddings()
+    monkeypatch.setattr("pretrace.models.target._EMBEDDINGS", ())
+    np.testing.assert_array_equal(target.embeddings(), expected)

@@ -1,19 +1,23 @@
-"""Jobs of one machine share its GPUs out among themselves."""
+"""Jobs of one machine share its GPUs; torch repeats itself; which way is faster is measured once and kept."""
 
-import math
+import itertools
 import multiprocessing
+import re
+import shutil
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-import yaml
+from made_up_jobs import target_of
 
-from pretrace.models import devices, target
+from pretrace.models import devices, speeds, target
+from pretrace.models.devices import torch_settings
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
 FORKED = multiprocessing.get_context("fork")
 
 
@@ -152,23 +156,112 @@ def test_quantised_weights_compute_in_their_own_type(placed, four_gpus, monkeypa
     assert (quantisation.load_in_8bit, quantisation.load_in_4bit) == (True, False)
 
 
-def test_the_registrys_models_ask_for_as_many_gpus_of_80_gb_as_hold_their_weights():
-    bytes_of = {"float32": 4, "float16": 2, "bfloat16": 2}
-    registry = yaml.safe_load((SCRIPTS.parent / "config" / "models.yaml").read_text())
-    hub_models = {name: entry for name, entry in registry.items() if entry["source"] == "hub"}
-    for name, entry in hub_models.items():
-        size = entry["parameters"] * bytes_of[entry["dtype"]]
-        needed = math.ceil(size / (target._SHARE_FOR_WEIGHTS * 80e9))
-        assert (name, entry["resources"]["gpu"]) == (name, needed)
-        assert ("device_map" in entry) == (needed > 1), name
-    assert {name for name, entry in hub_models.items() if entry["resources"]["gpu"] > 1} == {
-        "llama-2-70b",
-        "mixtral-8x7b",
-    }
-
-
 def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_for(placed, monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(InputError, match=r"asks for 2 GPU\(s\) .* finds none here.* --config device=cpu"):
         placed(gpus=2)
     assert placed(device="cpu", gpus=2) == placed(gpus=0) == {}
+
+
+SCRIPTS = sorted((Path(__file__).parents[2] / "scripts").glob("*.py"))
+
+
+def now() -> tuple[int, bool]:
+    return torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+
+
+def test_threads_and_kernels_are_set_within_and_put_back_however_it_ends():
+    before = now()
+    with torch_settings(before[0] + 1):
+        assert now() == (before[0] + 1, True)
+    assert now() == before
+    with pytest.raises(KeyError), torch_settings(before[0] + 1):
+        raise KeyError
+    assert now() == before
+
+
+def test_a_job_reads_nothing_of_the_configuration_that_would_not_start_it_again():
+    """Snakemake compares a job's parameters, not the configuration; a higher budget alone changes no answer, and a
+    revision that was read stays.
+
+    Estimates and the check of the hub have no output, and so always run.
+    """
+    making = [path.read_text() for path in SCRIPTS if path.stem not in ("estimate", "check_hub")]
+    read = {
+        key
+        for text in making
+        for key in re.findall(r"snakemake\.config\b(?!\[\"budget_usd\"\]|\.get\(\"revisions\"\)).*", text)
+    }
+    assert not read
+
+
+ABOUT = {"width": 8}
+
+
+def taking(*seconds):
+    """A way that takes these seconds, again and again."""
+    return partial(next, itertools.cycle(seconds))
+
+
+def types(float32, bfloat16):
+    return {"float32": taking(float32), "bfloat16": taking(bfloat16)}
+
+
+@pytest.fixture
+def registered(tiny_checkpoint, tmp_path, monkeypatch):
+    """A checkpoint under a record of the test's own, which nothing was measured for; it counts as large."""
+    monkeypatch.setattr(target, "MEASURABLE", 0)
+    return Path(shutil.copy(tiny_checkpoint("llama"), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("float32", "bfloat16", "chosen"),
+    [(1.0, 1.6, "float32"), (1.4, 1.0, "float32"), (1.5, 1.0, "bfloat16"), (2.0, 1.0, "bfloat16")],
+)
+def test_bfloat16_must_be_clearly_faster(tmp_path, float32, bfloat16, chosen):
+    assert speeds.faster(types(float32, bfloat16), ABOUT, tmp_path) == chosen
+    (record,) = (tmp_path / "speeds").iterdir()
+    assert read_json(record)["seconds"] == {"float32": float32, "bfloat16": bfloat16}
+
+
+def test_what_was_chosen_is_kept_in_a_noisy_minute(tmp_path, log_lines):
+    assert speeds.faster(types(2.0, 1.0), ABOUT, tmp_path) == "bfloat16"
+    assert speeds.faster(types(1.0, 2.0), ABOUT, tmp_path) == "bfloat16"
+    first, second = log_lines.messages
+    assert "bfloat16 1e+03 ms, float32 2e+03 ms, measured now" in first
+    assert "bfloat16 1e+03 ms, float32 2e+03 ms, as measured before" in second
+
+
+@pytest.mark.parametrize("faster", ["float32", "bfloat16"])
+def test_dtype_auto_is_what_is_faster_here(registered, monkeypatch, faster):
+    monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0 if dtype == faster else 2.0))
+    for _ in range(2):
+        assert load_checkpoint(registered, device="cpu").dtype == faster
+        monkeypatch.setattr(target, "products", lambda shapes, dtype: taking(1.0))
+
+
+def test_a_small_model_is_not_measured(tiny_checkpoint, monkeypatch):
+    """A new folder would measure it again, and noise would decide on its numbers."""
+    monkeypatch.setattr(target, "faster", None)
+    small = load_checkpoint(tiny_checkpoint("llama"), device="cpu")
+    assert small.dtype == "float32"
+
+
+def test_a_type_that_is_given_is_not_measured_and_nor_is_a_gpu(registered, monkeypatch):
+    assert load_checkpoint(registered, dtype="bfloat16", device="cpu").dtype == "bfloat16"
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    for supported, dtype in ((True, "bfloat16"), (False, "float32")):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation, s=supported: s)
+        assert load_checkpoint(registered, device="cuda").dtype == dtype
+    assert not (registered.parent / "speeds").exists()
+
+
+def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
+    loaded = target_of(registered)
+    shapes = loaded.checkpoint.matrix_shapes()
+    matrices = [tuple(weight.shape) for weight in loaded.load().parameters() if weight.dim() == 2]
+    assert sorted(shapes.elements()) == sorted(matrices)
+    assert loaded.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
+    monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
+    assert speeds.products(shapes, "bfloat16")() == len(matrices)
+    assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"

@@ -1,12 +1,10 @@
 """A pass is stored chunk by chunk: a kill loses one, several jobs share them, and what did not change is kept."""
 
 import pandas as pd
-import pyarrow as pa
 import pytest
 from made_up_jobs import TEXTS, benchmark_of, rows
 from made_up_jobs import full_request as request
 
-from pretrace.passes import index
 from pretrace.passes.engine import Engine
 from pretrace.passes.index import PassIndex
 from pretrace.passes.job import Share
@@ -164,23 +162,3 @@ def test_the_windows_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, 
     for row, expected in zip(stored, whole, strict=True):
         assert row["token_ids"] == expected["token_ids"]
         assert row["logprobs"] == pytest.approx(expected["logprobs"], abs=1e-5)
-
-
-@pytest.mark.parametrize("most", [1, 7, 5_000])
-def test_a_pass_of_many_chunks_is_read_in_batches_a_chunk_at_a_time(job, cut, monkeypatch, most):
-    manifest = cut([request(altered="transpositions-3", statistics="logprobs", start_token="tokenizer")])
-    read, read_table = [], index.read_table
-    monkeypatch.setattr(index, "read_table", lambda file: read.append(file.name) or read_table(file))
-    passes = PassIndex(manifest, job.store)
-    [key] = passes.rows
-    batches = []
-    for batch in passes.batches(key, most):
-        batches.append(batch)
-        assert len(batch) <= most
-        assert len(read) <= len(batches)
-    assert read == files_of(manifest)
-    joined = pa.Table.from_batches(batches)
-    assert joined.equals(passes.read(key))
-    places = list(zip(joined["text_id"].to_pylist(), joined["variant"].to_pylist(), strict=True))
-    assert places == sorted(places)
-    assert len(places) > len(MANY)

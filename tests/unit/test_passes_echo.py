@@ -259,17 +259,6 @@ def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, to
         run("llama", [request(statistics="likeliest")], url=server.url, top40=top40, attempts=2)
 
 
-def test_a_server_with_another_tokenizer_scores_other_tokens(run, tiny_checkpoint):
-    foreign = EchoServer(tiny_checkpoint("llama"))
-    own = foreign._of_vllm
-    foreign._of_vllm = lambda ids, after, most: own([*ids[1:], ids[0]], after, most)
-    with (
-        Loopback(foreign) as server,
-        pytest.raises(InputError, match=r"scores other tokens than the \d+ that"),
-    ):
-        run("llama", [request(statistics="likeliest")], url=server.url, top40="prompt_logprobs")
-
-
 @pytest.mark.full
 def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
     """llama.cpp, which computes with 4-bit weights, against the same weights dequantised, in float32."""

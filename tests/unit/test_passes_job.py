@@ -1,17 +1,22 @@
-"""A job of passes: what is sent, what is stored, how much memory it takes, and which requests it refuses."""
+"""A job of passes: what is sent and stored, how much memory it takes, what is not computed twice, what is refused."""
 
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from made_up_jobs import TEXTS, benchmark_of, expected_statistics, rows
+import torch
+from made_up_jobs import TEXTS, benchmark_of, expected_statistics, rows, target_of
 from made_up_jobs import full_request as request
 
 import tiny_models
+from pretrace.models.checkpoint import register_local
+from pretrace.models.target import Target
 from pretrace.models.tokens import load_tokenizer, start_token_ids
+from pretrace.passes.cost import gpu_name
 from pretrace.passes.engine import Engine
 from pretrace.passes.requests import STATISTICS, Request
 from pretrace.passes.store import Store
+from pretrace.runtime import provenance
 from pretrace.runtime.errors import InputError
 
 
@@ -131,6 +136,21 @@ def test_a_text_that_alone_does_not_fit_is_an_error_that_names_it(job, monkeypat
         job()
 
 
+@pytest.mark.parametrize(
+    ("requests", "says"),
+    [
+        ({"altered": "lowercas"}, "did you mean 'lowercase'"),
+        ({"start_token": "<s"}, "did you mean '<s>'"),
+        ({"subsets": ["B"]}, "no subset 'B'"),
+        ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),
+        ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
+    ],
+)
+def test_requests_that_cannot_be_answered_say_why(job, requests, says):
+    with pytest.raises(InputError, match=says):
+        job([request(**requests)])
+
+
 def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
     alive, most = 0, 0
     make = Request.__init__
@@ -155,16 +175,114 @@ def test_no_more_than_two_chunks_of_requests_are_alive(job, monkeypatch):
     assert most <= 2 * max(sizes) + 1
 
 
-@pytest.mark.parametrize(
-    ("requests", "says"),
-    [
-        ({"altered": "lowercas"}, "did you mean 'lowercase'"),
-        ({"start_token": "<s"}, "did you mean '<s>'"),
-        ({"subsets": ["B"]}, "no subset 'B'"),
-        ({"prefix": "member", "draw": 0, "shots": 1}, "'member', draw 0, and the shots are not among"),
-        ({"view": "paraphrase"}, "'paraphrase' is a stored table"),
-    ],
-)
-def test_requests_that_cannot_be_answered_say_why(job, requests, says):
-    with pytest.raises(InputError, match=says):
-        job([request(**requests)])
+@pytest.fixture
+def loaded(monkeypatch):
+    """The number of times that weights were loaded, in a list of one."""
+    count = [0]
+    load = Target.load
+
+    def counted(self):
+        count[0] += 1
+        return load(self)
+
+    monkeypatch.setattr(Target, "load", counted)
+    return count
+
+
+def test_the_store_is_asked_by_everything_that_the_numbers_depend_on(job, tmp_path):
+    def key(*arguments, **changes):
+        return job(*arguments, **changes)["views"][0]["files"][0]["file"]
+
+    usual = key()
+    assert key() == key(batch_tokens=32, threads=2) == usual
+    reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
+    register_local(reseeded, tmp_path / "reseeded.json")
+    others = [
+        key(texts=[*TEXTS[:-1], TEXTS[-1] + "."]),
+        key(texts=[*TEXTS[:-2], TEXTS[-1], TEXTS[-2]]),
+        key(benchmark=benchmark_of(TEXTS).assign(text_id=list("abcdef"))),
+        key([request(start_token="none")]),
+        key([request(start_token="</s>")]),
+        key([request(statistics="logprobs")]),
+        key(max_length=10),
+        key(target=target_of(tmp_path / "reseeded.json")),
+        key(dtype="bfloat16"),
+        key(dtype="bfloat16", batch_tokens=32),
+        key(dtype="bfloat16", threads=2),
+    ]
+    assert len({usual, *others}) == 1 + len(others)
+    assert key([request(start_token="<s>")]) == usual  # the same tokens by another name
+
+
+def test_weights_are_not_loaded_when_all_is_stored(job, loaded):
+    first = job()
+    assert loaded == [1]
+    assert job() == first
+    assert loaded == [1]
+    job([request(), request(altered="lowercase", statistics="logprobs")])
+    assert loaded == [2]
+
+
+def test_a_damaged_stored_pass_or_one_without_a_record_is_computed_again(job, loaded):
+    first = job()
+    file = job.store / first["views"][0]["files"][0]["file"]
+    whole = file.read_bytes()
+    for damaged in (whole[:-10], whole[:50] + bytes([whole[50] ^ 1]) + whole[51:], b"", None):
+        if damaged is None:
+            file.unlink()
+        else:
+            file.write_bytes(damaged)
+        assert job()["views"][0]["files"][0]["sha256"] == first["views"][0]["files"][0]["sha256"]
+        assert file.read_bytes() == whole
+    file.with_suffix(".json").unlink()
+    job()
+    assert loaded == [6]
+
+
+@pytest.mark.parametrize("damage", ["cut", "missing"])
+def test_a_reader_of_a_damaged_pass_makes_the_same_command_repair_it(job, damage):
+    manifest = job()
+    file = job.store / manifest["views"][0]["files"][0]["file"]
+    whole = file.read_bytes()
+    file.unlink()
+    if damage == "cut":
+        file.write_bytes(whole[:-1])
+    with pytest.raises(InputError, match=rf"{file.name} is (damaged|missing).*same command"):
+        rows(job, manifest)
+    assert not file.exists()
+    assert not job.manifest.exists()
+    job()
+    assert file.read_bytes() == whole
+    assert job.manifest.exists()
+
+
+def test_a_pass_that_the_manifest_lacks_is_an_error(job):
+    with pytest.raises(InputError, match="tiny on texts"):
+        rows(job, job(), "none")
+
+
+@pytest.fixture
+def manifest(job):
+    """Of a pass over one text that ran on the CPU."""
+    return job(texts=["one two"])
+
+
+def test_a_pass_on_the_cpu_names_no_gpu(manifest):
+    assert [view["gpu"] for view in manifest["views"]] == [None]
+    (listed,) = provenance.passes([manifest])
+    assert (listed["device"], listed["gpu"], listed["texts"]) == ("cpu", "", 1)
+
+
+def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: f"the GPU of {device}")
+    assert gpu_name("cuda:1") == "the GPU of cuda:1"
+    assert gpu_name("cpu") is gpu_name("api") is None
+
+
+def test_every_gpu_of_a_model_is_listed_once(manifest):
+    (view,) = manifest["views"]
+    gpus = ["H200", "H100", None, "H100"]
+    (listed,) = provenance.passes([manifest | {"views": [view | {"gpu": gpu} for gpu in gpus]}])
+    assert listed["gpu"] == "H100, H200"
+    before = {key: value for key, value in view.items() if key != "gpu"}  # a record of an older version
+    assert provenance.passes([manifest | {"views": [before]}])[0]["gpu"] == ""

@@ -62,12 +62,3 @@ def test_a_store_that_exists_is_still_found(tmp_path: Path, golden: dict[str, An
     )  # fmt: skip
     written = read_json(tmp_path / "manifest.json")["views"]
     assert {row["files"][0]["file"] for row in written} == {f"{key}.parquet" for key in keys}
-
-
-def test_the_manifest_keeps_its_columns(tmp_path: Path) -> None:
-    written = request(prefix="member", draw=1, shots=3, inner_start=True).to_json()
-    assert list(written) == [
-        "view", "altered", "prefix", "draw", "shots", "start_token", "inner_start", "windows", "statistics",
-        "subsets", "lengths",
-    ]  # fmt: skip
-    assert request(windows=[6, 4, 3]).to_json()["windows"] == [6, 4, 3]

@@ -184,12 +184,6 @@ def test_shots_that_are_not_there_are_an_error_that_says_so(job, changes, says):
         job([request(**changes)])
 
 
-def test_of_a_stored_view_its_texts_are_sent(job):
-    views = {"paraphrase": {"t000": ["the union is strong"], "t002": ["the people"]}}
-    manifest = job([request(**NO_PREFIX, view="paraphrase")], views=views)
-    assert [row["text_id"] for row in rows(job, manifest, view="paraphrase")] == ["t000", "t002"]
-
-
 def test_what_a_killed_job_left_is_removed_after_a_day(job):
     job.store.mkdir(parents=True)
     old, new = job.store / ".a.parquet.x.part", job.store / ".b.parquet.y.part"

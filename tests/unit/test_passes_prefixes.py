@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 import transformers
-from made_up_jobs import expected_statistics, requests_of, target_of
+from made_up_jobs import expected_statistics, requests_of
 
 import tiny_models
 from pretrace.passes import attention, sharing
@@ -15,7 +15,7 @@ from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.sharing import PrefixLayer, SharedCache, SteppedState
+from pretrace.passes.sharing import SharedCache, SteppedState
 
 TOLERANCE = 1e-4
 WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | {
@@ -87,16 +87,6 @@ def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeyp
     assert (len(prompt_prefix.ids) in computed) == (takes_sdpa and kind != "mistral")
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_only_bfloat16_has_an_attention_of_its_own_and_only_after_a_prefix(tiny_checkpoint, dtype):
-    model = target_of(tiny_checkpoint("llama")).load().to(dtype)
-    features = Features(model)
-    with features.after_prefix():
-        expected = SHARED_PREFIX if dtype == torch.bfloat16 else "sdpa"
-        assert model.base_model.config._attn_implementation == expected
-    assert model.base_model.config._attn_implementation == "sdpa"
-
-
 @pytest.mark.parametrize("heads", [(4, 4), (6, 2)])
 @pytest.mark.parametrize("window", [None, 9])
 def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, monkeypatch):
@@ -140,77 +130,6 @@ def test_a_shot_without_tokens_changes_nothing(tiny_model, kind):
     for alone, other in zip(plain, with_empty, strict=True):
         np.testing.assert_array_equal(alone, other)
     check(engine, tiny_model(kind), PromptPrefix((0,), ((),)))
-
-
-def test_batches_read_the_prefix_where_it_lies_and_leave_it_as_it_was(tiny_model, monkeypatch):
-    model, prompt_prefix = tiny_model("mistral"), PromptPrefix((0,), SHOTS)
-    engine = Engine(model, "tiny", 60)
-    engine.statistics(requests_of(TEXTS[:1]), prompt_prefix, statistics="logprobs")
-    held = engine._encoded._layers
-    before = [(keys.data_ptr(), keys.clone()) for keys, _ in held]
-    read = []
-    update = PrefixLayer.update
-
-    def watched(self, *states, **rest):
-        read.append(self.keys.untyped_storage().data_ptr())
-        return update(self, *states, **rest)
-
-    monkeypatch.setattr(PrefixLayer, "update", watched)
-    engine.statistics(requests_of(TEXTS), PromptPrefix((0,), SHOTS[:3]), statistics="logprobs")
-    assert set(read) == {keys.untyped_storage().data_ptr() for keys, _ in held}
-    for (address, values), (keys, _) in zip(before, engine._encoded._layers, strict=True):
-        assert keys.data_ptr() == address
-        torch.testing.assert_close(keys, values, rtol=0, atol=0)
-
-
-def test_no_more_than_one_layer_of_a_batch_is_beside_the_prefix(tiny_model):
-    """A cache that kept what it was given would hold every layer's concatenation at the last one."""
-    model, prompt_prefix = tiny_model("llama"), PromptPrefix((0,), SHOTS)
-    engine = Engine(model, "tiny", 10_000)
-    engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
-    longest = len(prompt_prefix.ids) + max(map(len, TEXTS)) - 1
-    alive = []
-
-    def count(*_):
-        gc.collect()
-        tensors = [
-            tensor for tensor in gc.get_objects() if type(tensor) is torch.Tensor and tensor.dim() == 4
-        ]
-        alive.append(
-            sum(
-                tensor.shape[0] > 1 and tensor.shape[1] > 1 and tensor.shape[-2] == longest
-                for tensor in tensors
-            )
-        )
-
-    hook = model.model.norm.register_forward_hook(count)
-    engine.statistics(requests_of(TEXTS), prompt_prefix, statistics="logprobs")
-    hook.remove()
-    assert alive == [0]
-
-
-def deep_with_outliers(model, times=8):
-    """A model of this kind with more layers and outlier weights, in bfloat16: rounding moves features by up to half."""
-    config = model.config.to_dict()
-    for key, value in config.items():
-        if isinstance(value, list) and len(value) == model.config.num_hidden_layers:  # a value for each layer
-            config[key] = value * times
-    if "attention_types" in config:  # GPT-Neo's
-        config["attention_types"] = [[["global", "local"], times]]
-    config[type(model.config).attribute_map.get("num_hidden_layers", "num_hidden_layers")] *= times
-    config = transformers.AutoConfig.for_model(**config)
-    torch.manual_seed(0)
-    deep = transformers.AutoModelForCausalLM.from_config(config).eval()
-    with torch.no_grad():
-        for weight in deep.parameters():
-            if weight.dim() > 1:
-                weight.mul_(torch.where(torch.rand(weight.shape) < 0.02, 240.0, 8.0))
-    return deep.bfloat16()
-
-
-@pytest.mark.parametrize("kind", tiny_models.CACHES)
-def test_rounding_does_not_decide_how_a_prefix_is_read(tiny_model, kind):
-    assert Engine(deep_with_outliers(tiny_model(kind)), "tiny", 60).sharing is WAYS[kind]
 
 
 @pytest.mark.parametrize("kind", ["llama", "jamba"])

@@ -11,7 +11,6 @@ from transformers import PreTrainedTokenizerFast
 from pretrace.passes.prompt_prefix import prompt_prefix_of
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import Prefix, Shots
-from tiny_models import tiny_tokenizer
 
 SHOTS = ["the state of house", "people of the Union", "the state"]
 
@@ -62,17 +61,3 @@ def test_the_first_shot_that_stays_has_the_space(prepending: Any) -> None:
     whole = prompt_prefix(prepending, "nonmember")
     fitting = prompt_prefix(prepending, "nonmember", context=sum(map(len, whole)))
     assert [list(shot) for shot in fitting] == [ids_of(prepending, SHOTS[1]), list(whole[2])]
-
-
-@pytest.mark.parametrize(
-    ("prefix", "separator"),
-    [("nonmember", ""), ("nonmember;separator=space", " "), ("nonmember;separator=newline", "\n")],
-)
-def test_shots_are_tokenised_as_they_are_where_nothing_is_put_before_them(
-    prefix: str, separator: str
-) -> None:
-    tokenizer = tiny_tokenizer()
-    expected = [SHOTS[0], *(separator + shot for shot in SHOTS[1:])]
-    assert [list(shot) for shot in prompt_prefix(tokenizer, prefix)] == [
-        ids_of(tokenizer, text) for text in expected
-    ]

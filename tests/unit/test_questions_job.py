@@ -180,10 +180,3 @@ def test_what_cannot_be_asked_is_an_error():
         answers(kind="boock")
     with pytest.raises(InputError, match="needs the key question"):
         answers(benchmark=table().drop(columns="passage"))
-
-
-def test_no_prompt_is_longer_alive_than_a_window(monkeypatch):
-    monkeypatch.setattr("pretrace.questions.job.PASSAGES_AT_ONCE", 1)
-    one_by_one = answers(request("de_cop"))
-    monkeypatch.undo()
-    pd.testing.assert_frame_equal(one_by_one, answers(request("de_cop")))

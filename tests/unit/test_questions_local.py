@@ -7,7 +7,6 @@ from itertools import permutations
 import numpy as np
 import pytest
 import torch
-import transformers
 from made_up_jobs import target_of
 
 import tiny_models
@@ -61,16 +60,6 @@ def read(model, root, prompts, batch_tokens=10_000):
         ):
             logits_of.update(dict.fromkeys(places, logits.numpy()))
     return np.array([logits_of[place] for place in range(len(prompts))]), reader
-
-
-def test_24_orders_share_the_header_and_the_first_options():
-    root = tree_of(PROMPTS)
-    lengths = [len(option) for option in OPTIONS]
-    # first options 4, second 12, third and fourth 24 each, the end 24 times: whatever the orders, each as often
-    read_once = len(HEADER) + sum(lengths) * (1 + 3 + 6 + 6) + 24 * len(END)
-    # sharing begins at a branch's first different token: here nothing more is alike
-    assert root.tokens == read_once
-    assert sum(map(len, PROMPTS)) == 24 * (len(HEADER) + sum(lengths) + len(END))
 
 
 def paths_of(branch, before=()):
@@ -254,13 +243,6 @@ def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, ex
     answerer = LocalAnswerer(loaded, "tiny", 60)
     assert answerer.chat is (template is not None)
     assert loaded.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
-
-
-def test_weights_load_with_the_first_question(target, monkeypatch):
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", None)
-    answerer = LocalAnswerer(target("llama"), "tiny", 60)
-    assert split_units("The state of the union", 2, answerer.tokenizer)
-    assert answerer.letters([Prompt("word " * 200)], lambda _: None)[0].answer is None
 
 
 def test_bfloat16_letters_are_summed_in_float32(target):

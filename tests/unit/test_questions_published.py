@@ -83,13 +83,6 @@ def test_binarised_at_the_best_threshold_the_area_is_the_published_one(scores, b
     assert accuracy.item() == pytest.approx(value, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("setting", ["", "calibration=given"])
-def test_the_area_as_published_scatters_around_the_binarised_one(metrics, setting):
-    row = metrics[(metrics["setting"] == setting) & (metrics["metric"] == "auc_as_published")]
-    assert row["value"].item() == pytest.approx(0.955, abs=0.02)
-    assert row["low"].item() < row["value"].item() < row["high"].item()
-
-
 def test_every_clean_document_is_in_range_after_calibration_and_none_before(calibration):
     clean = calibration[calibration["label"] == 0]
     counts = well_calibrated(clean).groupby(clean["calibration"]).agg(["sum", "size"])
@@ -137,12 +130,6 @@ def test_letters_and_probabilities_are_read_of_every_model(model, members, nonme
     for label, expected in ((1, members), (0, nonmembers)):
         if expected is not None:
             assert share[label] == pytest.approx(expected, abs=TOLERANCE)
-
-
-def test_gpt_3_was_asked_about_69_books():
-    table = table_of(RELEASED / "answers.parquet", "gpt-3").to_pandas()
-    books = table.drop_duplicates("document")["label"].value_counts()
-    assert books.to_dict() == {1: 44, 0: 25}
 
 
 def test_scores_of_other_methods_are_higher_for_members(benchmark):

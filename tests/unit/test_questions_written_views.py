@@ -85,13 +85,6 @@ def test_the_prompt_is_the_papers_and_depends_on_the_length():
     assert prompts.prompt("{braces} {0}").user.endswith("Example A: {braces} {0}")
 
 
-def test_a_file_of_prompts_with_a_mistake_is_named(tmp_path):
-    path = tmp_path / "prompts.yaml"
-    path.write_text("short: no place\nlong: '{text}'\nlong_from: 3\n")
-    with pytest.raises(InputError, match=r"prompts\.yaml: short"):
-        read_keys(path, ParaphrasePrompts)
-
-
 class Scripted:
     """Gives the answers of a list for each prompt, one a round."""
 

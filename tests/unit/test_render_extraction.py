@@ -69,6 +69,13 @@ def every_token(tokens: list[str], likeliest: int, label: int | None = 1, size: 
     return pd.DataFrame(rows).astype({"label": "Int64", "length": "Int64"})
 
 
+def test_a_map_on_which_no_window_is_likely_has_no_excerpt(tmp_path):
+    windows = every_token([f"word{number}" for number in range(80)], likeliest=50).assign(log_p_top=np.nan)
+    results = golden.mapped(tmp_path, windows)
+    files = made_up.render(made_up.artifact("extraction_map", panels=[golden.OWN]), results, tmp_path)
+    assert list(excerpts_of(files["csv"])) == []
+
+
 def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its_tokens(tmp_path):
     words = [f"word{number}" for number in range(80)]
     words[50:53] = ["=1+1", "NA", "a\n\tb"]  # a CSV alone would change them

@@ -1,5 +1,6 @@
 """Figures: bytes that do not change, what is drawn, marked and hatched; and what a study found, on one page."""
 
+import re
 from pathlib import Path
 
 import made_up_prefixes
@@ -8,15 +9,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from matplotlib.patches import Rectangle
 
-from pretrace.methods import METHODS
-from pretrace.questions.known import is_control
-from pretrace.render.catalogue import RENDERERS, register
 from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
-from pretrace.render.figures.drawing import legend_columns, letter, line_styles
-from pretrace.render.names import METHOD_LABELS
+from pretrace.render.figures.drawing import legend_columns, line_styles
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -37,58 +33,10 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     return made_up.make_study(tmp_path_factory.mktemp("study"))
 
 
-@pytest.fixture(scope="module")
-def heat(results: Results):
-    return made_up.draw(HEATMAP, results)
-
-
-@pytest.mark.full
-@pytest.mark.parametrize(
-    ("study", "renderer", "panel"),
-    [
-        (made_up, "roc", made_up.PANEL),
-        (made_up, "entropy_scatter", made_up.PANEL),
-        (made_up_prefixes, "score_densities", made_up_prefixes.PANEL),
-        (made_up_prefixes, "loss_curves", made_up_prefixes.PANEL),
-    ],
-)
-def test_equal_data_give_equal_bytes(study, renderer: str, panel, tmp_path: Path):
-    """Of the figures with too much data for a golden file."""
-    results, artifact = (
-        study.make_study(tmp_path / "in"),
-        study.artifact(renderer, panels=[panel], options={}),
-    )
-    first, second = (made_up.written(made_up.draw(artifact, results), tmp_path / name) for name in "ab")
-    assert first == second
-    assert b"<dc:date>" not in first["svg"]
-
-
 def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
     plain = made_up.written(made_up.draw(ABLATION, results), tmp_path / "plain")
     with mpl.rc_context({"font.size": 20, "axes.facecolor": "red", "savefig.dpi": 50}):
         assert made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"] == plain["png"]
-
-
-def test_heatmap_hatches_the_marked_cells_and_no_other(heat):
-    axis = heat.figure.axes[0]
-    hatched = {(patch.get_x() + 0.5, patch.get_y() + 0.5) for patch in axis.patches if patch.get_hatch()}
-    assert hatched == {(x, y) for x in (0, 1) for y in (0, 1, 2)}  # eps 0.5, 1; percentile 10, 20, 30
-    assert int(heat.frame["hatched"].sum()) == 6
-
-
-def test_heatmap_boxes_the_best_and_the_default_and_writes_every_value(heat):
-    axis = heat.figure.axes[0]
-    boxes = {
-        (round(patch.get_x() + 0.45), round(patch.get_y() + 0.45)): patch.get_linestyle()
-        for patch in axis.patches
-        if isinstance(patch, Rectangle) and not patch.get_hatch()
-    }
-    assert set(boxes) == {(4, 3), (3, 3)}  # eps 2.5 and 2, percentile 40
-    assert boxes[4, 3] != boxes[3, 3]
-    best = heat.frame[heat.frame["best"]].iloc[0]
-    assert best["setting"] == "eps=2.5;percentile=40"
-    assert best["value"] == heat.frame["value"].max()
-    assert len([text for text in axis.texts if text.get_text().startswith(".")]) == 30
 
 
 def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(results: Results):
@@ -122,47 +70,6 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, 
     assert not made_up.draw(ROC | {"methods": ["loss"]}, made_up.make_study(tmp_path)).reading
 
 
-def test_lines_differ_in_colour_or_dashes_a_method_keeps_its_own_and_controls_are_grey(monkeypatch):
-    styles = line_styles(list(METHOD_LABELS))
-    shown = [(style.color, str(style.dashes)) for method, style in styles.items() if not is_control(method)]
-    assert len(set(shown)) == len(shown)
-    assert line_styles(["surp"])["surp"] == styles["surp"]
-    monkeypatch.setitem(METHODS, "words", METHODS["blind"])
-    styles = line_styles(["blind", "words", "loss"])
-    assert styles["words"].color == styles["blind"].color != styles["loss"].color
-    assert styles["words"].dashes != styles["blind"].dashes
-
-
-def test_methods_that_are_shown_together_have_colours_of_their_own():
-    shown = [
-        "loss",
-        "ref",
-        "lowercase",
-        "zlib",
-        "neighbor",
-        "min_k",
-        "surp",
-        "gap_k",
-        "max_renyi",
-        "dc_pdd",
-        "wbc",
-    ]
-    assert len({style.color for style in line_styles(shown).values()}) == len(shown)
-
-
-def test_a_point_stands_over_its_tick_no_further_than_a_tenth_of_the_way():
-    points = pd.DataFrame({"x": [1.0, 2.0, 4.0], "value": 0.5, "low": 0.4, "high": 0.6})
-    series = [f"method {number}" for number in range(8)]
-    frame = pd.concat([points.assign(series=name) for name in series])
-    facet = lines.Facet("title", "x", "y", frame)
-    figure = lines.draw_lines([facet], line_styles(series), {name: name for name in series})
-    drawn = [line.get_xdata() for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
-    assert len(drawn) == 8
-    assert np.abs(np.array(drawn) - points["x"].to_numpy()).max() <= 0.1 + 1e-9, (
-        "a tenth of the least distance"
-    )
-
-
 def test_a_long_title_is_within_its_own_column(results: Results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
     frame = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3})
@@ -179,57 +86,9 @@ def test_a_long_title_is_within_its_own_column(results: Results):
             assert end < limit
 
 
-def test_a_legend_is_as_wide_as_its_figure_allows_and_axes_are_lettered_beyond_z():
-    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
-    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
-    assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1
-    assert [letter(place) for place in (0, 25, 26, 52)] == ["(a) ", "(z) ", "(aa) ", "(ba) "]
-
-
-def test_all_tokens_are_drawn_and_few_surprises_are_counted_in_the_title(results: Results):
-    drawing = made_up.draw(SCATTER, results)
-    every, surprising = drawing.figure.axes
-    assert surprising.get_title(loc="left") == "(b) surprising tokens\nand their mean by entropy"
-    points = pd.read_parquet(results.statistics["tokens"][made_up.MODEL, made_up.BENCHMARK])
-    counts = points.groupby("curve").size().to_dict()
-    assert drawing.frame.groupby("drawn").size().to_dict() == counts
-    shares = drawing.frame[drawing.frame["drawn"] == "share"].groupby("label")["share"].sum()
-    assert shares.between(99.5, 100).all()
-    markers = [len(points.get_offsets()) for points in every.collections]
-    assert markers == [
-        drawing.frame.query(f"drawn == 'share' and label == {label}").shape[0] for label in (1, 0)
-    ]
-
-
 def test_a_benchmark_without_placebos_is_an_error(results: Results):
     with pytest.raises(InputError, match="the benchmark has no placebos"):
         made_up.draw(made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), results)
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
-        ({"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
-        (
-            {"options": {"method": "surp", "x": "eps", "y": "k", "runner_up": True}},
-            "has no such option: valid:",
-        ),
-        ({"metric": "acu"}, "unknown metric 'acu': did you mean 'auc'?"),
-    ],
-)
-def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str, results: Results):
-    with pytest.raises(InputError) as error:
-        made_up.draw(HEATMAP | change, results)
-    assert said in str(error.value)
-
-
-def test_the_catalogue_names_functions_that_are_there_and_results_that_are_known():
-    for name, renderer in RENDERERS.items():
-        assert renderer.function().__name__ == name
-    with pytest.raises(InputError, match="did you mean 'benchmarks'"):
-        register("tables.sizes.sizes", "benchmark")
-    assert "sizes" not in RENDERERS
 
 
 def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):
@@ -270,3 +129,40 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
     assert len(headline_lines(many)) == LINES + 2
     assert headline_lines(many)[-1] == "and 3 more, in the report"
+
+
+@pytest.mark.parametrize(
+    ("study", "renderer"),
+    [
+        (made_up_prefixes, "score_densities"),
+        *(pytest.param(*figure, marks=pytest.mark.full)
+          for figure in ((made_up, "roc"), (made_up, "entropy_scatter"), (made_up_prefixes, "loss_curves"))),
+    ],
+)  # fmt: skip
+def test_equal_data_give_equal_bytes(study, renderer: str, tmp_path: Path):
+    """Of the figures with too much data for a golden file."""
+    results, artifact = (
+        study.make_study(tmp_path / "in"),
+        study.artifact(renderer, panels=[study.PANEL], options={}),
+    )
+    first, second = (made_up.written(made_up.draw(artifact, results), tmp_path / name) for name in "ab")
+    assert first == second
+    assert b"<dc:date>" not in first["svg"]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
+        ({"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
+    ],
+)
+def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str, results: Results):
+    with pytest.raises(InputError, match=re.escape(said)):
+        made_up.draw(HEATMAP | change, results)
+
+
+def test_a_legend_is_as_wide_as_its_figure_allows():
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
+    assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
+    assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1

@@ -217,6 +217,7 @@ ARTIFACTS = {
     "without_placebos": prefixes("blind_audit", panels=APART),
     "shifts": prefixes("prefix_shifts"),
     "over_shots": prefixes("method_lines", options={"x": "shots"}),
+    "over_subsets": prefixes("method_lines", panels=APART, options={"x": "subset"}),
     "over_gamma": prefixes("method_lines", methods=["recall", "con_recall"], options={"x": "gamma"}),
     "documents": questions("de_cop_table2"),
     "differences": questions("de_cop_table11"),
@@ -234,6 +235,7 @@ ARTIFACTS = {
     **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
     "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
     "reproduction_every": ("reproduction", EVERY_NUMBER),
+    "reproduction_figure": ("reproduction", test_render_reproduction.ARTIFACT | {"renderer": "reproduction_scatter"}),
     "extraction_map": of_study("extraction", "extraction_map"),
     "extraction_map_unknown": of_study("extraction_unknown", "extraction_map"),
 }  # fmt: skip

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.render.names import method_label, view_label
 from pretrace.render.phrases import signed
-from pretrace.render.registry import Artifact
 from pretrace.render.tables.table import (
     Block,
     Cell,
@@ -22,7 +20,6 @@ from pretrace.render.tables.table import (
     markdown,
     page,
     runner_up,
-    table_of,
 )
 
 HOSTILE = r"a_b & c|d * <e> [f] \g {h} ~^ $# 5 %"
@@ -87,45 +84,8 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
     )
 
 
-def test_the_runner_up_is_underlined_in_every_format():
-    columns, cells = (("x",), ("y",)), (Cell(0.9, bold=True), Cell(0.8, underlined=True))
-    table = Table("t", "t", (Block("", "Method", columns, (Row("a", cells),)),), (), pd.DataFrame())
-    for written, first, second in (
-        (markdown, "**0.900**", "<ins>0.800</ins>"),
-        (latex, r"\textbf{0.900}", r"\underline{0.800}"),
-        (page, "<b>0.900</b>", "<u>0.800</u>"),
-    ):
-        assert first in written(table)
-        assert second in written(table)
-
-
 def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
     assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
-
-
-def test_a_mark_on_every_number_of_a_column_is_in_its_header():
-    def row(*signs: tuple[str, ...]) -> Row:
-        return Row("a", tuple(Cell(0.5, signs=letters) for letters in signs))
-
-    rows = (row(("a",), ("a", "d")), row(("e",), ("a", "d")), Row("b", (Cell(), Cell())))
-    artifact = Artifact(artifact="marked", title="Marked", renderer="method_table")
-    table = table_of(artifact, [Block("", "", (("x",), ("y",)), rows)], ["first"], pd.DataFrame())
-    (shown,) = table.blocks
-    assert [[cell.signs for cell in row.cells] for row in shown.rows[:2]] == [[("a",), ()], [("e",), ()]]
-    assert shown.columns == (("x",), ("y (a) (d)",))
-    assert [note.split(":")[0] for note in table.notes] == ["first", "a", "d", "e"]
-
-
-def test_names_of_views_and_variants():
-    assert view_label("delete-10") == "deletion 10 %"
-    assert view_label("synonym_by_smollm2-135m-20") == "synonyms by smollm2-135m 20 %"
-    assert view_label("neighbours_by_smollm2-135m-10") == "10 neighbours by smollm2-135m"
-    assert view_label("continuations_by_croissant-10") == "10 continuations by croissant"
-    assert view_label("transpositions-5") == "5 transpositions"
-    assert view_label("sotu_historic-tenth") == "sotu_historic-tenth"
-    assert view_label("original") == "original"
-    assert method_label("con_recall;access=zero") == "Con-ReCall, zero access"
-    assert method_label("recall;separator=space") == "ReCall, separator space"
 
 
 if __name__ == "__main__":

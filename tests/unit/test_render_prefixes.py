@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import made_up_prefixes as made_up
 import made_up_results
@@ -15,8 +14,6 @@ from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures import lines
-from pretrace.render.figures.lines import place_facet
-from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
@@ -110,15 +107,6 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
     assert [*interval, spread] == [None] * 3
 
 
-def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
-    results: Results, metrics, tmp_path: Path
-):
-    metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
-    shown = draw("method_table", replace(results, metrics={PAIR: tmp_path / "metrics.parquet"}))
-    assert "evaluation set all (all texts)" in shown.notes[0]
-    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (no model)"}
-
-
 def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
@@ -132,19 +120,6 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
     curve = frame[frame["method"] == "loss"]
     auc = roc_auc_score(loss["label"].astype(int), loss["score"])
     assert np.trapezoid(curve["tpr"], curve["fpr"]) == pytest.approx(auc)
-
-
-@pytest.mark.parametrize("name", ["roc", "score_densities"])
-def test_curves_may_be_of_the_settings_that_papers_print(name: str, results: Results, metrics):
-    frame = draw(name, results, selection=["best_on_test"]).frame
-    plain = metrics[~metrics["setting"].str.contains("access")]
-    best = only(plain, selection="best_on_test", subset="").set_index("method")
-    shown = frame.groupby("method")["setting"].unique().map(list)
-    assert shown["con_recall"] == [best.loc["con_recall", "setting"]] != ["gamma=0.5;shots=7"]
-    if name == "roc":
-        curve = frame[frame["method"] == "con_recall"]
-        area = np.trapezoid(curve["tpr"], curve["fpr"])
-        assert area == pytest.approx(best.loc["con_recall", "value"])
 
 
 @pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])
@@ -170,42 +145,6 @@ def test_what_cannot_be_drawn_is_an_error(renderer: str, given, said: str, resul
         draw(renderer, results, **given)
 
 
-def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: Results, monkeypatch):
-    monkeypatch.setattr(lines, "MOST_LINES", 1)
-    drawing = draw("method_lines", results)
-    named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
-    assert named == ["Loss", "ReCall", "Con-ReCall", "Blind (no model)"]
-    assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
-
-
-@pytest.mark.parametrize(
-    ("x", "values", "ticks"),
-    [
-        ("subset", ("1x", "3x", "10x"), {0.0: "1x", 1.0: "3x", 2.0: "10x"}),
-        ("length", (128, 32, 64), {5.0: "32", 6.0: "64", 7.0: "128"}),
-        ("model", ("b", "a"), {0.0: "b", 1.0: "a"}),
-    ],
-)
-def test_lines_over_places_keep_the_order_of_panels_and_sort_lengths(x: str, values, ticks):
-    panels = [Panel(**made_up.PANEL | {"subset": ""} | {x: value}) for value in values]
-    row = dict.fromkeys(("setting", "n_members", "n_nonmembers", "low", "high", "marks"))
-
-    def selected(artifact, panel, selection):
-        return {"loss": row | {"value": values.index(getattr(panel, x))}}
-
-    facet = place_facet(
-        Artifact(**made_up.artifact("method_lines")), SimpleNamespace(selected=selected), x, panels
-    )
-    assert facet.ticks == ticks
-    assert [str(values[int(number)]) for number in facet.frame["value"]] == list(ticks.values())
-    place = {
-        "subset": "tiny-small on eras, 32 words",
-        "length": "tiny-small on eras",
-        "model": "eras, 32 words",
-    }
-    assert facet.title == place[x]
-
-
 def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results: Results, metrics):
     tuned = draw("method_lines", results, selection=["best_on_test"]).frame
     plain = metrics[~metrics["setting"].str.contains("access")]
@@ -217,3 +156,20 @@ def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results: Results
     assert con["value"].to_dict() == highest.to_dict()
     assert con[["low", "high"]].notna().all(axis=None)
     assert con["setting"].ne("gamma=0.5;shots=7").any()
+
+
+def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: Results, monkeypatch):
+    monkeypatch.setattr(lines, "MOST_LINES", 1)
+    drawing = draw("method_lines", results)
+    named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
+    assert named == ["Loss", "ReCall", "Con-ReCall", "Blind (no model)"]
+    assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
+
+
+def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
+    results: Results, metrics, tmp_path: Path
+):
+    metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
+    shown = draw("method_table", replace(results, metrics={PAIR: tmp_path / "metrics.parquet"}))
+    assert "evaluation set all (all texts)" in shown.notes[0]
+    assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (no model)"}

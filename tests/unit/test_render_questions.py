@@ -1,7 +1,6 @@
 """DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import made_up_answers as made_up
@@ -35,17 +34,6 @@ def test_what_rests_on_the_questions_carries_their_caution_and_controls(slug, re
     assert ("Longest option (no model)" in shown) == ("md" in files)
 
 
-def test_lines_over_documents_carry_their_caution(results):
-    other = ("larger", made_up.BENCHMARK)
-    sizes = replace(
-        results,
-        metrics=results.metrics | {other: results.metrics[PAIR]},
-        tests=results.tests | {other: results.tests[PAIR]},
-    )
-    given = artifact("de_cop_figure4", ANSWERED | {"model": "larger"})
-    assert made_up.CAUTION in made_up_results.draw(given, sizes).reading
-
-
 @pytest.mark.parametrize("slug", ["de_cop_figure8", "de_cop_figure9"])
 def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
     with pytest.raises(InputError, match=r"unknown options\.document 'd99': did you mean 'd09'\?"):
@@ -77,7 +65,7 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
     assert not any(note.startswith("Average") for note in alone.notes)
 
 
-def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results: Results, tmp_path: Path):
+def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
     both = replace(results, metrics=results.metrics | {("bigger", made_up.BENCHMARK): results.metrics[PAIR]})
     drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
     metrics = read_parquet(results.metrics[PAIR])

@@ -4,7 +4,6 @@ import errno
 from pathlib import Path
 
 import made_up_results as made_up
-import pandas as pd
 import pytest
 
 from pretrace.render.catalogue import Renderer
@@ -63,17 +62,6 @@ def test_an_artifact_without_a_panel_says_why(renderer, panel, why, results, tmp
     assert not record["failed"], "nobody's fault"
     assert record["empty"][0].partition(": ")[2] in words
     assert why in data
-
-
-def test_one_empty_length_of_a_panel_of_all_leaves_the_others(results, tmp_path):
-    def with_longer(frame: pd.DataFrame) -> pd.DataFrame:
-        return pd.concat([frame, frame[frame["metric"] != "auc"].assign(length=512)], ignore_index=True)
-
-    changed = made_up.changed(results, tmp_path, "metrics", with_longer)
-    every = {key: value for key, value in made_up.PANEL.items() if key != "length"}
-    data, _, record = rendered("heatmap", changed, tmp_path, every)
-    assert set(pd.read_csv(tmp_path / "figures" / "a_heatmap.csv")["length"]) == {64}, data
-    assert "512 words is not shown" in record["empty"][0]
 
 
 def raising(error: Exception):

@@ -194,46 +194,33 @@ def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_
 def test_names_of_the_page_are_explained_and_others_are_not():
     training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3, "window": 64}
     training |= {"learning_rate": 0.1, "seed": 0}
-    small = {"title": "Tiny", "source": "trained", "parameters": 135000.0, "training": training}
-    null = small | {"title": "Null", "training": training | {"members": False, "epochs": 1}}
-    further = training | {"from": "wheel", "epochs": 2}
     wheel = GgufModel(source="gguf_wheel", download="some", member="folder/Some.Q4_1.gguf")
     models = {
-        made_up.MODEL: TrainedModel(**small),
-        "null": TrainedModel(**null),
-        "further": TrainedModel(source="trained", training=further),
-        "wheel": wheel,
-        "other": wheel,
-    }
+        slug: TrainedModel(source="trained", parameters=135000.0, training=training | own)
+        for slug, own in ((made_up.MODEL, {}), ("null", {"members": False}), ("further", {"from": "wheel"}))
+    } | {"wheel": wheel, "other": wheel}
     benchmarks = {slug: BenchmarkEntry(**entry) for slug, entry in made_up.ENTRIES.items()}
     corpora = {"old_speeches": CorpusEntry(title="Old speeches", source="local")}
+    references = {"references": ["null", "further", "old_speeches"]}
     panels = [
-        made_up.PANEL | {"references": ["null", "further", "old_speeches"]},
-        made_up.OTHER_PANEL | {"model": "wheel"},
+        Panel(**panel) for panel in (made_up.PANEL | references, made_up.OTHER_PANEL | {"model": "wheel"})
     ]
-    shown = artifacts.Artifact(
-        artifact="a",
-        title="A",
-        renderer="method_table",
-        kind="table",
-        evaluation_set="balanced",
-        panels=[Panel(**panel) for panel in panels],
-    )
-    names = glossary(
-        [shown], Registry("models", models), Registry("benchmarks", benchmarks), Registry("corpora", corpora)
-    )
+    keys = {"artifact": "a", "title": "A", "renderer": "method_table", "kind": "table"}
+    shown = artifacts.Artifact(**keys, evaluation_set="balanced", panels=panels)
+    registries = {"models": models, "benchmarks": benchmarks, "corpora": corpora}
+    names = glossary([shown], *(Registry(kind, entries) for kind, entries in registries.items()))
     assert [heading for heading, _ in names] == [
-        "Models", "Benchmarks", "Reference corpora", "Evaluation sets",
-    ]  # fmt: skip
+        "Models",
+        "Benchmarks",
+        "Reference corpora",
+        "Evaluation sets",
+    ]
     said = {name: words for _, entries in names for name, words in entries}
-    assert said["Tiny"] == (
-        f"{made_up.MODEL} in CSV files; 135,000 parameters; trained here on the members of "
-        "Speeches, new against old, read 3 times"
+    assert (
+        "135,000 parameters; trained here on the members of Speeches, new against old" in said[made_up.MODEL]
     )
-    assert said["Null"].endswith("on Old speeches, neither class of Speeches, new against old, read once")
-    assert said["further"].endswith(
-        "wheel, trained further here on the members of Speeches, new against old, read 2 times"
-    )
+    assert "on Old speeches, neither class of Speeches, new against old" in said["null"]
+    assert "wheel, trained further here on the members of Speeches, new against old" in said["further"]
     assert said["wheel"].endswith("dequantised from the GGUF file Some.Q4_1.gguf")
     assert said["Speeches, one old against others"] == f"{made_up.OTHER} in CSV files"
     assert set(said) >= {"all", "balanced"}
@@ -278,13 +265,6 @@ def test_truncated_and_skipped_texts_become_warnings():
     assert "of 9 texts" in warning
     assert "2 were longer" in warning
     assert "1 had nothing" in warning
-
-
-def test_a_warning_of_a_studys_own_model_says_its_slug_and_only_what_happened():
-    own = {"model": "mine~m", "benchmark": "mine~texts", "texts": 9, "truncated": 2, "skipped": 0}
-    assert incomplete_passes({"passes": [own]}, {}) == [
-        "m on texts: of 9 texts in all views, 2 were longer than the context and truncated."
-    ]
 
 
 if __name__ == "__main__":

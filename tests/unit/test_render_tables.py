@@ -1,25 +1,18 @@
 """Tables: who is starred, what is a dash, what is counted, what notes say, what is missing, and what is refused."""
 
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import made_up_results as made_up
 import pandas as pd
 import pytest
-import yaml
 from made_up_results import changed, row_of
 
-from pretrace.render.names import MARK_NOTES, METHOD_LABELS
-from pretrace.render.phrases import conditions
-from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.rows import csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, write_parquet
 
-ROOT = Path(__file__).parents[2]
 BOTH = [made_up.PANEL, made_up.OTHER_PANEL]
 GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reason": "it was retired"}
 DASH = "\N{EN DASH}"
@@ -72,43 +65,6 @@ def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
     assert all(row.endswith(",-1.0") for row in rows)
 
 
-def test_labels_of_the_project_are_in_csv_as_they_are():
-    artifacts = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
-    settings = [
-        entry["options"]["settings"] for entry in artifacts.values() if "settings" in entry.get("options", {})
-    ]
-    labels = [*METHOD_LABELS.values(), *MARK_NOTES, *(label for named in settings for label in named)]
-    assert "with LUP" in labels
-    assert csv_text(pd.DataFrame({"label": labels})).splitlines()[1:] == labels
-
-
-def test_a_panel_without_a_length_stands_for_every_length(results: Results, tmp_path: Path):
-    both = changed(results, tmp_path, "metrics", lambda frame: pd.concat([frame, frame.assign(length=32)]))
-    panel = {key: made_up.PANEL[key] for key in ("model", "benchmark")}
-    assert [column[-1] for column in table(both, panels=[panel]).blocks[0].columns] == [
-        "32 words",
-        "64 words",
-    ]
-
-
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"metric": "tpr_at_1_fpr"}, "metric auc, tpr_at_5_fpr"),
-        (
-            {"panels": [made_up.PANEL | {"start_token": "tokenizer"}], "methods": ["loss"]},
-            f"start_token .*{re.escape(made_up.TOKEN)}",
-        ),
-        ({"methods": ["ref"]}, "methods ref"),
-        ({"panels": [made_up.PANEL | {"length": 999}]}, "length 64"),
-        ({"panels": [made_up.PANEL | {"benchmark": "other"}]}, "other"),
-    ],
-)
-def test_nothing_that_matches_is_an_error_that_says_what_is_there(results: Results, change, said: str):
-    with pytest.raises(InputError, match=said):
-        made_up.draw(made_up.artifact("method_table") | change, results)
-
-
 def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
     results: Results, tmp_path: Path
 ):
@@ -126,62 +82,6 @@ def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
         table(twice)
 
 
-@pytest.mark.parametrize("renderer", ["method_table", "blind_audit", "selection_gap"])
-def test_choices_at_a_grids_edge_are_marked(results: Results, tmp_path: Path, renderer: str):
-    def change(frame: pd.DataFrame) -> pd.DataFrame:
-        chosen = (frame["method"] == "dc_pdd") & frame["selection"].isin(["held_out", "best_on_test"])
-        return frame.assign(marks=frame["marks"].mask(chosen, "at_grid_edge"))
-
-    text = markdown(table(changed(results, tmp_path, "metrics", change), renderer))
-    assert re.search(r"DC-PDD.*\(f\)", text)
-    assert "- f: the chosen setting" in text
-    assert "(f)" not in markdown(table(results, renderer))
-
-
-def test_notes_speak_of_stars_and_bold_only_where_they_stand(results: Results, tmp_path: Path):
-    weak = changed(results, tmp_path, "tests", lambda tests: tests.assign(p_holm=1.0))
-    starred, plain = (" ".join(table(given, baseline="min_k").notes) for given in (results, weak))
-    assert "* above Min-K%" in starred
-    assert "* above" not in plain
-    assert "Bold is" in plain
-    assert "Bold is" not in " ".join(table(results, methods=["dc_pdd"]).notes)
-
-
-def test_the_runner_up_is_underlined_where_an_artifact_asks_for_it(results: Results):
-    shown = table(results, options={"runner_up": True})
-    for block in shown.blocks:
-        order = sorted((row.cells[0].number for row in block.rows if not row.control), reverse=True)
-        (first,) = {row.cells[0].number for row in block.rows if row.cells[0].bold}
-        (second,) = {row.cells[0].number for row in block.rows if row.cells[0].underlined}
-        assert (first, second) == (order[0], next(number for number in order if number < order[0]))
-    assert any("the runner-up is underlined" in note for note in shown.notes)
-    plain = table(results)
-    assert not any(cell.underlined for block in plain.blocks for row in block.rows for cell in row.cells)
-    assert not any("runner-up" in note for note in plain.notes)
-
-
-def test_statistics_show_the_share_of_each_class(results: Results, tmp_path: Path):
-    path = tmp_path / "benchmark.parquet"
-    write_parquet(path, read_parquet(results.benchmarks[made_up.BENCHMARK])[40:])
-    fewer = replace(results, benchmarks={made_up.BENCHMARK: path})
-    shown = table(fewer, "benchmark_statistics")
-    (block,) = shown.blocks
-    columns = [lines[-1] for lines in block.columns]
-    assert columns[2:5] == ["Texts", "Non-members", "Members"]
-    assert [cell.number for cell in block.rows[0].cells[2:5]] == ["280", "57.1 %", "42.9 %"]
-    assert shown.frame["member_ratio"].tolist() == [pytest.approx(120 / 280)]
-
-
-def test_a_metric_that_no_method_has_at_a_selection_has_no_column_there(results: Results, tmp_path: Path):
-    def change(frame: pd.DataFrame) -> pd.DataFrame:
-        return frame[(frame["metric"] == "auc") | (frame["selection"] != "held_out")]
-
-    options = {"metrics": ["auc", made_up.TPR]}
-    shown = table(changed(results, tmp_path, "metrics", change), options=options)
-    assert [len(block.columns) for block in shown.blocks] == [1, 2, 2]
-    assert not shown.frame["value"].isna().any()
-
-
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit"])
 def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
     results: Results, tmp_path: Path, renderer: str
@@ -196,16 +96,6 @@ def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
     assert "Zlib on tiny-135m on speeches, 64 words (260, not 320)." in " ".join(table(fewer, renderer).notes)
     twice = [made_up.PANEL, made_up.PANEL | {"label": "again"}]
     assert "up to 0.1 of these 2" in " ".join(table(results, renderer, baseline="min_k", panels=twice).notes)
-
-
-def test_several_evaluation_sets_are_said_with_their_benchmarks():
-    rows = [
-        {"evaluation_set": name, "benchmark": benchmark, "start_token": "", "reference": "", "method": "loss"}
-        for name, benchmark in (("all", "news"), ("without_prefixes", "b"), ("without_prefixes", "a"))
-    ]
-    (note,) = conditions(Artifact(**made_up.artifact("method_table")), rows)
-    assert "all (all texts) of news and without_prefixes" in note
-    assert note.endswith(") of a and b.")
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,11 @@
 """What the machine refuses is told as that, wherever it is met, and no file is blamed for it."""
 
 import errno
-import zipfile
 
 import pyarrow as pa
 import pytest
 
 from hub_server import Hub
-from pretrace.benchmarks import archives
 from pretrace.benchmarks.loaders.dolma_book import books_in
 from pretrace.benchmarks.packages import lines_of
 from pretrace.runtime.errors import InputError, remedy
@@ -68,28 +66,6 @@ def test_no_memory_is_no_defect_of_a_file_or_of_the_code(tmp_path, monkeypatch, 
     assert "defect" not in told
 
 
-def test_an_archive_is_not_to_be_deleted_where_the_disk_is_full(tmp_path, monkeypatch):
-    with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a.jsonl", b"{}")
-
-    def copied(*_):
-        raise FULL
-
-    monkeypatch.setattr(archives.shutil, "copyfileobj", copied)
-    with pytest.raises(InputError, match=r"a\.zip.*No space left.*Make room on that disk") as told:
-        archives.unpack(tmp_path / "a.zip", tmp_path / "out", (".jsonl",))
-    assert "elete" not in str(told.value)
-
-
-def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.runtime.http._copy", lambda *_, **__: (_ for _ in ()).throw(FULL))
-    with Hub() as server:
-        server.pages["/a.txt"] = b"text"
-        with pytest.raises(InputError, match=r"a\.txt.*No space left.*Make room on that disk"):
-            Fetcher(3, 0.0, lambda seconds: None).save(f"{server.url}/a.txt", tmp_path / "a.txt")
-        assert len(server.asked) == 1
-
-
 def test_a_full_disk_is_not_the_hubs_fault():
     with (
         pytest.raises(InputError, match=r"No space left.*Make room on that disk"),
@@ -136,3 +112,12 @@ def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path, capsys, error):
 def test_other_errors_have_no_remedy_of_the_machines():
     assert remedy(ValueError("a")) == ""
     assert remedy(FileNotFoundError(errno.ENOENT, "No such file"), "Look again.") == "Look again."
+
+
+def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.runtime.http._copy", lambda *_, **__: (_ for _ in ()).throw(FULL))
+    with Hub() as server:
+        server.pages["/a.txt"] = b"text"
+        with pytest.raises(InputError, match=r"a\.txt.*No space left.*Make room on that disk"):
+            Fetcher(3, 0.0, lambda seconds: None).save(f"{server.url}/a.txt", tmp_path / "a.txt")
+        assert len(server.asked) == 1

@@ -113,17 +113,6 @@ def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, kind,
         same(letters(target, model, counts), expected_letters)
 
 
-def test_batches_are_started_before_the_first_is_collected(on_gpu, gpus, monkeypatch):
-    """Else of a model's GPUs, each with some of its layers, one works at a time."""
-    engine, told = Engine(on_gpu(number=2), "tiny", 15), []
-    run, arrays = engine._run, engine._arrays
-    monkeypatch.setattr(engine, "_run", lambda *given: told.append("started") or run(*given))
-    monkeypatch.setattr(engine, "_arrays", lambda *given: told.append("collected") or arrays(*given))
-    passes(engine, PLAIN)
-    assert told[:5] == ["started", "started", "started", "collected", "started"]
-    assert sorted(told) == ["collected"] * 5 + ["started"] * 5
-
-
 def a_pass(model):
     engine = Engine(model, "tiny", 200)
     return engine, lambda: passes(engine, PREFIX)
@@ -181,17 +170,6 @@ def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, mo
     )
     with pytest.raises(RuntimeError, match="same device"):
         passes(Engine(on_gpu(), "tiny", BUDGET), PREFIX)
-
-
-def test_what_a_model_says_that_shares_no_prefix_is_logged_once(tiny_model, log_lines, monkeypatch):
-    def refused(*_):
-        raise TypeError("no such cache")
-
-    expected = passes(Engine(tiny_model("llama"), "tiny", BUDGET), PREFIX)
-    monkeypatch.setattr(SharedCache, "__init__", refused)
-    monkeypatch.setattr(SteppedState, "__init__", refused)
-    same(passes(Engine(tiny_model("llama"), "tiny", 15), PREFIX), expected)
-    assert log_lines.text.count("cannot be shared (TypeError: no such cache)") == 1
 
 
 @pytest.mark.parametrize(

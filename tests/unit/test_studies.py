@@ -81,10 +81,6 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
     assert request.statistics == "logprobs"
 
 
-def test_braces_in_a_title_are_a_title(load):
-    assert load(study(title="of {model}")).title == "of {model}"
-
-
 def test_no_study_is_called_as_a_folder_that_studies_share():
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
     shared = set(re.findall(r"results/([a-z]+)/", rules))

@@ -91,17 +91,6 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
     assert {kind for kind, *_ in second.artifact("surp_figure3").reads} == {"metrics", "roc"}
 
 
-def test_a_statistic_has_the_conditions_of_panels_that_name_a_pair_or_the_id_of_runs(load):
-    own = RUN | {"id": "own", "start_token": "none", "corpora": ["sotu_historic"], "methods": ["dc_pdd"]}
-    loaded = load(study(runs=[RUN, own]))
-    start_token = loaded.runs[0].start_token
-    assert Plan(loaded).pair(*AT.values()).statistic_options["conditions"] == [
-        {"start_token": start_token, "references": ["sotu_historic"]},
-        {"start_token": start_token, "references": []},
-        {"start_token": "none", "references": ["sotu_historic"]},
-    ]
-
-
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):
     models, benchmarks = ["pico-en-small", "smollm2-135m"], ["sotu_split", "sotu_split-s1"]
     run = {"model": models, "benchmark": benchmarks, "methods": ["loss"]}

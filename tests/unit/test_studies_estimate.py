@@ -3,11 +3,11 @@
 import pandas as pd
 import pytest
 import yaml
-from made_up_studies import CONFIG, ROOT, checkpoint, load_written, study
+from made_up_studies import ROOT, checkpoint, load_written, study
 from test_studies_extraction import FREE
 
 from pretrace.benchmarks import entry_of
-from pretrace.studies import Plan, load_study
+from pretrace.studies import Plan
 from pretrace.studies.estimate import (
     FORWARD,
     STORED,
@@ -113,26 +113,6 @@ def test_the_table_says_what_is_stored_and_whether_the_budget_suffices(tmp_path)
     assert "may not suffice" in "\n".join(budget(4.0, {}, spent=0, budget_usd=3))
 
 
-def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
-    checkpoint(tmp_path / "tiny")
-    runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
-    runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
-    plan = Plan(
-        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
-    )
-    assert assumptions(plan, {}) == [
-        "Entries without `parameters` count as 0: tiny.",
-        "Entries without `expected` count as 2,000 texts of each subset and length: licences.",
-        "Entries without `lengths` count as 250 tokens a text: licences.",
-    ]
-    assert len(assumptions(plan, {"licences": TEXTS})) == 1, "a table has its texts"
-
-
-def test_every_model_of_the_paper_study_states_its_parameters():
-    plan = Plan(load_study(CONFIG | {"study": "paper"}))
-    assert not any("parameters" in line for line in assumptions(plan, {}))
-
-
 SPEECHES = {"years": [2005, 2020]}
 ENTRIES = [
     ({"source": "local", "path": "mine.jsonl", "subsets": ["a", "b"], "lengths": [8],
@@ -156,3 +136,18 @@ def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry,
     assert [place[2] for place in places(typed, {"subsets": None, "lengths": None})] == texts
     subset = entry.get("subsets", [""])[-1]
     assert {place[2] for place in places(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}
+
+
+def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
+    checkpoint(tmp_path / "tiny")
+    runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
+    runs.append({"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss"]})
+    plan = Plan(
+        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
+    )
+    assert assumptions(plan, {}) == [
+        "Entries without `parameters` count as 0: tiny.",
+        "Entries without `expected` count as 2,000 texts of each subset and length: licences.",
+        "Entries without `lengths` count as 250 tokens a text: licences.",
+    ]
+    assert len(assumptions(plan, {"licences": TEXTS})) == 1, "a table has its texts"

@@ -107,22 +107,9 @@ DEFECTS = {
         lambda hub: hub.add("datasets", "swj0419/WikiMIA",
                             {name: data for name, data in made.wikimia(4).items() if "length256" not in name}),
     ),
-    "a set": (
-        "texts of mimir-temporal_wiki", r"no file like cache_100_200_1000_512/test/temporal_wiki.jsonl",
-        lambda hub: hub.add("datasets", "iamgroot42/mimir",
-                            without(made.mimir(2), "512/test/temporal_wiki.jsonl")),
-    ),
-    "every paraphrase": (
-        "views of wikimia", "its layout has changed",
-        lambda hub: hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", {"a.parquet": b"x"}),
-    ),
     "a file of a corpus": (
         "corpus c4", "has no en/c4-train.00019-of-01024.json.gz",
         lambda hub: hub.add("datasets", "allenai/c4", made.c4(19)),
-    ),
-    "every file of a corpus": (
-        "corpus case-law-10gb", r"no file of HFforLegal/case-law matches 'data/us-\*.parquet'",
-        lambda hub: hub.add("datasets", "HFforLegal/case-law", {"us/train.parquet": b"x"}),
     ),
     "an archive of the web": (
         "texts of patentmia", r"data\.zip is not there \(HTTP 404\)",
@@ -131,10 +118,6 @@ DEFECTS = {
     "Dolma's files": (
         "texts of dolma_book", r"books-0000.json.gz is not there \(HTTP 404\)",
         lambda hub: hub.pages.pop("/dolma-v1_5r1/books/books-0000.json.gz"),
-    ),
-    "Gutenberg's catalogue": (
-        "texts of dolma_book", r"pg_catalog.csv is not there \(HTTP 404\)",
-        lambda hub: hub.pages.pop("/cache/epub/feeds/pg_catalog.csv"),
     ),
 }  # fmt: skip
 

@@ -14,7 +14,6 @@ from pretrace.views.stored import read_views
 
 MODEL, BENCHMARK = "smollm2-135m", "sotu"
 PAIR = (MODEL, BENCHMARK)
-TABLE = "results/benchmarks/sotu.parquet"
 
 
 @pytest.fixture
@@ -41,13 +40,6 @@ def paper():
     return load_study(CONFIG | {"study": "paper"}, ROOT / "config")
 
 
-def test_a_pair_without_passes_or_questions_has_no_file_of_them(load):
-    pair = Plan(load(RUN | {"methods": ["blind"]})).pair(*PAIR)
-    assert pair.texts == TABLE
-    for name in ("passes", "answers", "answer_times", "calibration", "completions", "prefixes_read"):
-        assert getattr(pair, name) == [], name
-
-
 def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     zero = {"con_recall": {"access": ["zero"]}}
     loaded = load(RUN | {"methods": ["recall", zero], "references": ["tiny"], "corpora": ["docstrings"]})
@@ -61,12 +53,6 @@ def test_what_is_shared_carries_the_study_wherever_it_depends_on_it(load):
     manifest = "results/passes/mine~tiny/sotu/mine.json"
     assert referring.method_inputs["reference"] == {"tiny": manifest}
     assert referring.method_input_files == [manifest]
-
-
-def test_a_pair_is_found_by_its_slugs_and_by_its_names_in_the_shared_stages(load):
-    plan = Plan(load(RUN | {"benchmark": "texts"}))
-    assert plan.pair(MODEL, "texts").texts == plan.pair(MODEL, "mine~texts").texts
-    assert plan.names("benchmarks") >= {"texts", "mine~texts", "sotu"}
 
 
 def test_a_view_by_a_model_of_the_study_is_named_apart(load):
@@ -84,37 +70,12 @@ def test_a_view_by_a_model_of_the_study_is_named_apart(load):
     ]
 
 
-def test_a_view_is_got_from_a_file_or_made_by_a_model(load):
-    asking = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
-    plan = Plan(load(asking | {"paraphraser": "paraphrase_by_tiny"}, asking))
-    assert plan.views_got == {"mine~texts/paraphrase"}
-    assert plan.views_made == {"mine~texts/paraphrase_by_mine~tiny"}
-    written = plan.view("mine~texts", "paraphrase_by_mine~tiny")
-    assert (written.source, written.checkpoint) == ([], "results/models/mine~tiny/checkpoint.json")
-    assert written.prompts.endswith("config/prompts/paraphrase.yaml")
-    brought = plan.view("mine~texts", "paraphrase")
-    assert (brought.checkpoint, brought.prompts) == ([], [])
-    assert brought.source.endswith("texts.jsonl")
-
-
 def test_a_stored_view_is_read_under_the_name_that_the_study_has_for_it(load, tmp_path):
     loaded = load(RUN | {"methods": ["loss"], "views": ["synonym_by_tiny-10", "synonym_by_smollm2-135m-10"]})
     files = [tmp_path / path for path in Plan(loaded).pair(*PAIR).views_read]
     for file in files:
         write_parquet(file, pd.DataFrame({"text_id": ["a"], "variant": [0], "text": ["b"]}))
     assert read_views(files).keys() == set(loaded.runs[0].views)
-
-
-def test_answers_from_elsewhere_were_not_timed(load):
-    plan = Plan(
-        load(*({"model": model, "benchmark": "texts", "methods": ["de_cop"]} for model in (MODEL, "given")))
-    )
-    answers = "results/answers/{}/mine~texts/mine.{}"
-    given, answering = plan.pair("given", "texts"), plan.pair(MODEL, "texts")
-    assert given.answers == answers.format("mine~given", "parquet")
-    assert given.answer_times == []
-    assert answering.answer_times == answers.format(MODEL, "json")
-    assert answering.calibration == f"results/mine/calibration/{MODEL}/texts.parquet"
 
 
 def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper):
@@ -128,12 +89,6 @@ def test_an_entry_reads_its_own_path_then_what_is_fetched_then_a_download(paper)
     verses = paper.benchmarks.entries["famous_passages"]
     assert source(paper, verses) == [f"results/downloads/{file}" for file in files]
     assert source(paper, BenchmarkEntry(source="answers")) == []
-
-
-def test_a_brought_view_is_read_from_its_own_file_first(paper):
-    plan = Plan(paper)
-    assert plan.view("wikimia", "neighbours-10").source == "results/downloads/wikimia/views/files.json"
-    assert plan.view("booktection", "paraphrase").source.endswith("booktection/texts/files.json")
 
 
 def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
@@ -153,29 +108,6 @@ def test_a_model_that_writes_paraphrases_is_among_the_checkpoints(load):
     run = {"model": MODEL, "benchmark": "texts", "methods": ["de_cop"]}
     loaded = load(run | {"paraphraser": "paraphrase_by_pythia-70m"})
     assert "results/models/pythia-70m/checkpoint.json" in Plan(loaded).records_of_hub
-
-
-def test_a_renderer_reads_what_it_needs_of_each_pair(load):
-    runs = [RUN | {"methods": ["loss"]}, RUN | {"benchmark": "sotu_temporal", "methods": ["loss"]}]
-    plan = Plan(load(*runs, artifacts=["results_auc", "reproduction"]))
-    metrics = "results/mine/metrics/smollm2-135m/{}.parquet"
-    read = plan.artifact("results_auc").reads
-    assert ["metrics", MODEL, "sotu_temporal", metrics.format("sotu_temporal")] in read
-    assert {kind for kind, *_ in read} == {"metrics", "tests"}
-    read = plan.artifact("reproduction").reads
-    assert "surp" in {name for kind, _, name, _ in read if kind == "published"}
-    assert ["benchmarks", "", BENCHMARK, TABLE] in read
-
-
-def test_every_file_of_an_artifact_is_a_target_and_those_of_none_are_not(load):
-    shown = {"results_auc": {}, "surp_figure3": {}, "surp_table1": {"unavailable": "no"}}
-    plan = Plan(load(RUN, artifacts=shown))
-    tables = [f"results/mine/tables/results_auc.{ending}" for ending in ("csv", "html", "md", "tex")]
-    figures = [
-        f"results/mine/figures/surp_figure3.{ending}" for ending in ("csv", "pdf", "png", "svg", "txt")
-    ]
-    assert sorted(plan.tables) == tables
-    assert sorted(plan.figures) == figures
 
 
 def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):

@@ -41,14 +41,6 @@ def test_controls_stand_beside_de_cop_alone(load):
     assert asked(load(runs=[RUN | {"methods": ["completion"]}]).runs[0]) == ["completion"]
 
 
-def test_panels_of_answers_name_no_paraphraser_unless_the_run_does(load):
-    shown = load().artifacts
-    assert set(shown) == {"de_cop_table1", "de_cop_table3"}, "of a study that only asks"
-    assert shown["de_cop_table1"].panels[0].references is None
-    named = load(runs=[RUN | {"paraphraser": "claude-2.0"}])
-    assert named.artifacts["de_cop_table1"].panels[0].references == ["claude-2.0"]
-
-
 def test_an_unavailable_artifact_is_no_target(load):
     loaded = load(
         artifacts={"de_cop_table1": {}, "de_cop_figure4": {"unavailable": "one size"}, "de_cop_figure7": {}}
@@ -56,14 +48,6 @@ def test_an_unavailable_artifact_is_no_target(load):
     assert Plan(loaded).artifacts_of("figure") == []
     assert Plan(loaded).artifacts_of("table") == ["de_cop_table1"]
     assert loaded.artifacts["de_cop_figure4"].unavailable == "one size"
-
-
-def test_texts_without_questions_are_asked_none_and_controls_alone_read_nothing(load):
-    run = {"model": "smollm2-135m", "benchmark": "sotu"}
-    loaded = load(runs=[run])
-    assert loaded.runs[0].questions == []
-    assert loaded.runs[0].methods
-    assert [pair.slugs for pair in Plan(load(runs=[run | {"methods": ["blind"]}])).reading_pairs] == []
 
 
 def test_given_deltas_and_another_benchmark_reach_the_plan(load):

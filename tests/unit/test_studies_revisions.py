@@ -74,11 +74,6 @@ def test_one_commit_cannot_stand_for_two_revisions(tmp_path):
         load_revisions(path, registries(early=MODEL | {"revision": "step1000"}))
 
 
-def test_a_missing_file_is_named(tmp_path):
-    with pytest.raises(InputError, match=r"pins\.yaml does not exist"):
-        load_revisions(str(tmp_path / "pins.yaml"), registries())
-
-
 def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     """Models, benchmarks, their views and corpora, after the branch has gone on."""
     first = tiny_model("gpt_neox", tmp_path / "first", seed=0)
@@ -164,13 +159,6 @@ def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
     assert yaml.safe_load(text) == {"models": {PYTHIA: OLD}, "datasets": {}}
 
 
-def test_only_what_came_from_the_hub_is_in_a_record(tmp_path):
-    write_json(tmp_path / "checkpoint.json", {"source": "local", "path": "mine.jsonl", "files": {}})
-    write_json(tmp_path / "wheel.json", {"source": "a.whl:b@c.gguf", "files": {}})
-    write_json(tmp_path / "shard.json", {})
-    assert not any(repositories_of(tmp_path / f"{name}.json") for name in ("checkpoint", "wheel", "shard"))
-    archives = [
-        Path(record(tmp_path / f"{digit}.json", "archive", commit=digit * 64)) for digit in ("0", "1")
-    ]
-    assert {repository["kind"] for repository in repositories(archives)} == {"archive"}
-    assert pins_of(repositories(archives), {}) == ("datasets: {}\nmodels: {}\n", [])
+def test_a_missing_file_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"pins\.yaml does not exist"):
+        load_revisions(str(tmp_path / "pins.yaml"), registries())

@@ -7,19 +7,11 @@ import yaml
 from made_up_studies import CONFIG
 
 from pretrace.methods import INPUTS, METHODS
-from pretrace.render.names import PAPERS
 from pretrace.studies import Plan, load_study
 
 PAPER = CONFIG | {"study": "paper"}
 PAPER_STUDY = load_study(PAPER)
 SLUGS = list(yaml.safe_load(Path("config/studies/paper.yaml").read_text(encoding="utf-8"))["artifacts"])
-RESULTS = Path("config/artifacts.yaml")
-
-
-def test_the_paper_study_shows_every_table_and_figure_of_the_papers_that_holds_results():
-    registered = yaml.safe_load(RESULTS.read_text(encoding="utf-8"))
-    of_papers = {slug for slug in registered if slug.startswith(tuple(PAPERS))}
-    assert of_papers <= set(SLUGS)
 
 
 @pytest.mark.parametrize(
@@ -43,14 +35,6 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
             whole = Plan(PAPER_STUDY).pair(panel.model, panel.benchmark).runs
             listed = {name for run in whole for name in kind.names(run.for_jobs())}
             assert not needed or listed & set(panel.references) <= named, panel
-
-
-def test_one_table_runs_no_more_than_its_own_runs():
-    study = load_study(PAPER | {"only": ["surp_table1"]})
-    assert {run.benchmark for run in study.runs} == {"wikimia"}
-    methods = {item.method for run in study.runs for item in run.methods}
-    assert "surp" in methods
-    assert not {"recall", "con_recall", "dc_pdd"} & methods
 
 
 def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_does_not():

@@ -6,7 +6,7 @@ from hypothesis import settings as examples
 from hypothesis import strategies as st
 
 from pretrace.runtime.errors import InputError
-from pretrace.views import VIEWS, family, view
+from pretrace.views import VIEWS
 from pretrace.views.words import is_chinese, word_spans
 
 few = examples(max_examples=50, deadline=None)
@@ -20,18 +20,6 @@ def test_original_is_the_text_itself_and_lowercase_its_lower_case():
     text = "The STATE of the Union — ÄÖ 国情"
     assert VIEWS["original"].variants(text, 1) == [text]
     assert VIEWS["lowercase"].variants(text, 1) == ["the state of the union — äö 国情"]
-
-
-def test_a_view_and_a_family_register_by_their_decorators_and_only_once():
-    try:
-        view("shout")(lambda text, seed: [text.upper()] * seed)
-        assert VIEWS["shout"].variants("no", 2) == ["NO", "NO"]
-        with pytest.raises(ValueError, match="shout"):
-            view("shout")(lambda text, seed: [text])
-    finally:
-        VIEWS.pop("shout")
-    with pytest.raises(ValueError, match="delete"):
-        family("delete", numbers=range(3), usual=())(lambda text, seed, number: [text])
 
 
 @pytest.mark.parametrize(
@@ -72,11 +60,6 @@ def test_a_name_outside_its_family_is_no_view(name):
     assert name not in VIEWS
     with pytest.raises(InputError, match=f"no view '{name}'"):
         VIEWS[name]
-
-
-def test_an_unknown_view_names_the_nearest_one():
-    with pytest.raises(InputError, match="no view 'lower-case': did you mean 'lowercase'"):
-        VIEWS["lower-case"]
 
 
 def test_words_are_runs_without_space_and_in_chinese_what_jieba_cuts():

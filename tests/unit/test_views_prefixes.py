@@ -79,26 +79,6 @@ def test_shorter_lengths_use_the_leading_words_of_the_longest() -> None:
             assert text[pools[draw, kind, length, position]].split() == longest[:length]
 
 
-def test_chinese_texts_without_spaces_nest_too() -> None:
-    table = nested(joined="")
-    table["text"] = [text.replace("w", "国家人民") for text in table["text"]]
-    text = table.set_index("text_id")["text"]
-    pools = draw_prefixes(table, pool=7, draws=1, seed=0).set_index(["kind", "length", "position"])["text_id"]
-    for kind in ("member", "nonmember"):
-        assert text[pools[kind, 128, 3]].startswith(text[pools[kind, 32, 3]])
-
-
-def test_lengths_of_separate_texts_are_drawn_each_for_itself() -> None:
-    rows = [
-        {"text_id": f"{length}-{i}-{label}", "text": f"{length} {i} {label}", "length": length, "label": label}
-        for length in (32, 64) for i in range(12) for label in (0, 1)
-    ]  # fmt: skip
-    prefixes = draw_prefixes(benchmark_of(rows), pool=5, draws=1, seed=0)
-    short, long = (set(prefixes.loc[prefixes["length"].eq(n), "text_id"].str[2:]) for n in (32, 64))
-    assert len(short) == len(long) == 10
-    assert short != long
-
-
 def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
     pools = [frozenset(PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"]) for draw in range(3)]
     assert len(set(pools)) == 3
@@ -123,12 +103,6 @@ def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> No
         draw_prefixes(
             nested(documents=1, count=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True
         )
-
-
-def test_a_smaller_pool_is_the_beginning_of_a_larger_one() -> None:
-    """So studies with 7 and with 10 shots at the most share their first 7."""
-    large = draw_prefixes(TABLE, pool=10, draws=3, seed=0)
-    pd.testing.assert_frame_equal(large[large["position"] < 7].reset_index(drop=True), PREFIXES)
 
 
 def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:

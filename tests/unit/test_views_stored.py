@@ -12,11 +12,10 @@ from tiny_checkpoints import causal_checkpoint, masked_model
 
 from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.schema import read_keys
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
-from pretrace.views.stored import imported_view, make_view, read_view, rendered_texts, schema, viewed
+from pretrace.views.stored import imported_view, make_view, rendered_texts, viewed
 from pretrace.views.zero_access import Openings, complete
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
@@ -56,19 +55,6 @@ def test_a_masked_model_makes_neighbours_by_masking_and_nothing_else(tmp_path):
     assert len(made) == 24
     with pytest.raises(InputError, match="is a masked language model; it makes neighbours"):
         make_view("synonym_by_bert-10", BENCHMARK, tmp_path / "bert.json")
-
-
-def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
-    with pytest.raises(InputError, match="'delete-10' is not made by a model"):
-        make_view("delete-10", BENCHMARK, causal)
-
-
-def test_a_stored_view_reads_back_as_written(causal, tmp_path):
-    made = make_view("neighbours_by_tiny-3", BENCHMARK, causal)
-    write_parquet(tmp_path / "view.parquet", made, schema())
-    assert list(read_parquet(tmp_path / "view.parquet").columns) == ["text_id", "variant", "text"]
-    expected = {id: texts.tolist() for id, texts in made.groupby("text_id")["text"]}
-    assert read_view(tmp_path / "view.parquet") == expected
 
 
 def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd.DataFrame:
@@ -138,17 +124,6 @@ def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_ori
         read(view="delete-10", altered="neighbours-2")
 
 
-PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "con_recall_zero_access.yaml"
-
-
-def test_the_papers_seven_prompts_are_there():
-    prompts = read_keys(PROMPTS, Openings).prompts
-    assert len(prompts) == 7
-    assert prompts[1] == "The 9/11 attacks in"
-    assert prompts[3].endswith("concluded,")
-    assert prompts[0] == "The world witnessed the fall of the Berlin Wall in"
-
-
 @pytest.mark.parametrize(
     "text", ["prompts: In 1969\n", "prompts: {a: b}\n", "prompts: []\n", "prompts: [a, 5]\n", "prompts: ['']\n",
              "openings: [a]\n", "prompts: [a]\nprompt: [b]\n"],
@@ -175,3 +150,8 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
                 new.append(int(model(torch.tensor([ids + new])).logits[0, -1].argmax()))
         assert row.text.startswith(prompts[row.position])
         assert tokenizer(row.text)["input_ids"] == ids + [id for id in new if id != tokenizer.eos_token_id]
+
+
+def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
+    with pytest.raises(InputError, match="'delete-10' is not made by a model"):
+        make_view("delete-10", BENCHMARK, causal)

@@ -11,13 +11,6 @@ from hub_server import Hub
 
 
 @pytest.mark.full
-def test_the_workflow_file_itself_is_an_entry_too_and_reads_clearly(project):
-    planned = project.run("--dry-run", "--cores", "2", "--snakefile", "workflow/Snakefile").stdout
-    for rule in ("build_benchmark", "run_passes", "score_methods", "evaluate_methods", "render_report"):
-        assert rule in planned
-
-
-@pytest.mark.full
 def test_the_rule_graph_draws(project):
     assert "flowchart" in project.run("--rulegraph", "mermaid-js").stdout
 
@@ -120,22 +113,3 @@ def test_the_hub_is_asked_before_anything_is_fetched(project):
         )  # fmt: skip
     assert "| texts of hubble_mmlu | allegrolab/testset_mmlu | 2 |" in done.stdout
     assert re.search(r"this will fail:\n(.*\n)*model hubble-1b: .* is not there, or private", done.stdout)
-
-
-@pytest.mark.full
-def test_the_frontier_study_plans_and_its_cost_is_estimated(project):
-    command = ("--cores", "2", "--config", "study=frontier")
-    planned = project.run("--dry-run", "--quiet", "all", *command).stdout
-    assert re.search(r"^run_passes +[1-9]", planned, re.MULTILINE), planned
-    assert "| hubble-8b | " in project.run("estimate", *command).stdout
-
-
-@pytest.mark.full
-def test_a_part_of_the_paper_study_plans(project):
-    """Which part a selection names is tested in tests/unit/test_studies_selection.py."""
-    parts = ("papers=[surp]", "only=[surp_table1]", "max_parameters=7e9")
-    planned = project.run(
-        "--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper", *parts
-    ).stdout
-    assert "render_report" in planned
-    assert "answer_questions" not in planned

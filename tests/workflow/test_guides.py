@@ -1,7 +1,8 @@
 """Every example of the guides runs as it is written, in a copy of the project.
 
 A guide's blocks, in order: after a line "File `path`:" the file's content, after "Append to `path`:" what is added to
-one; `sh` is run, and so is `python` that no such line precedes; a bare `text` block tells what was then printed.
+one; `sh` is run, and so is `python` that no such line precedes; a bare `text` block tells what was then printed. The
+folders books/ and drafts/ are there.
 """
 
 import os
@@ -13,6 +14,8 @@ from pathlib import Path
 
 import pytest
 from projects import ROOT, Project
+
+from made_up_books import folders_of_books
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"(?:^(File|Append to) `([^`\n]+)`:\n\n)?^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -41,6 +44,7 @@ def run(command: list[str], project: Project) -> str:
 @pytest.mark.full
 @pytest.mark.parametrize("guide", GUIDES)
 def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Project):
+    folders_of_books(project.path)
     printed, ran = "", 0
     for where, path, language, content in blocks(guide):
         if where == "File":
@@ -56,21 +60,6 @@ def test_the_example_of_a_guide_runs_as_it_is_written(guide: str, project: Proje
             for line in content.splitlines():
                 assert line in printed, f"{guide} says that {line!r} is printed, and this was:\n{printed}"
     assert ran
-
-
-def test_the_code_of_the_guides_is_in_the_projects_style(tmp_path: Path):
-    for guide in GUIDES:
-        for number, (where, _, language, content) in enumerate(blocks(guide)):
-            if language == "python" and where != "Append to":
-                path = tmp_path / f"{guide}_{number}.py"
-                path.write_text(content, encoding="utf-8")
-    settings = ["--config", str(ROOT / "pyproject.toml")]
-    own = ["--config", 'lint.isort.known-first-party = ["pretrace"]']
-    run([sys.executable, "-m", "ruff", "check", "--quiet", *settings, *own, str(tmp_path)], Project(tmp_path))
-    run(
-        [sys.executable, "-m", "ruff", "format", "--check", "--quiet", *settings, str(tmp_path)],
-        Project(tmp_path),
-    )
 
 
 def anchors(page: Path) -> set[str]:
@@ -141,14 +130,10 @@ def test_every_guide_is_listed_and_every_link_leads_somewhere():
 
 @pytest.mark.full
 def test_the_audit_of_readme_is_planned(project: Project):
-    blocks_of = {language: content for _, _, language, content in BLOCK.findall(README)}
-    (project.path / "texts.jsonl").write_text(blocks_of["json"], encoding="utf-8")
-    command = (
-        ".venv/bin/snakemake --cores all --config study=audit texts=texts.jsonl model=EleutherAI/pythia-1.4b"
-    )
-    assert command in README
-    given = ["study=audit", "texts=texts.jsonl", "model=EleutherAI/pythia-1.4b"]
-    project.run("--dry-run", "--quiet", "rules", "--config", *given)
+    folders_of_books(project.path)
+    given = "study=audit texts=books/ known=drafts/ model=EleutherAI/pythia-1.4b"
+    assert f".venv/bin/snakemake --cores all --config {given}\n" in README
+    project.run("--dry-run", "--quiet", "rules", "--config", *given.split())
 
 
 def test_the_study_of_readme_is_planned(project: Project):

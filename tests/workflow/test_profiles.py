@@ -174,31 +174,6 @@ def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_me
     assert said.count("Group job") == 1, "other jobs do not wait for each other"
 
 
-def test_the_passes_of_a_model_can_share_a_submission_as_the_guide_says(unrun):
-    guide = (ROOT / "docs" / "clusters.md").read_text(encoding="utf-8")
-    added = yaml.safe_load(re.search(r"```yaml\n(groups:.*?)```", guide, re.S)[1])
-    study = unrun.study()
-    study["benchmarks"]["more"] = study["benchmarks"]["texts"]
-    study["runs"] += [{"model": "target", "benchmark": "more", "methods": ["loss"]}]
-    unrun.write_study(study)
-    file = unrun.path / "profiles" / "slurm" / "profile.yaml"
-    profile = yaml.safe_load(file.read_text(encoding="utf-8"))
-    file.write_text(
-        yaml.safe_dump({**profile, **{key: profile.get(key, {}) | own for key, own in added.items()}})
-    )
-    said = planned(unrun, "slurm")
-    assert rules_of_group(said, "passes_smoke~target") == ["run_passes", "run_passes"]
-
-
-def test_every_key_of_every_profile_is_explained():
-    for file in sorted(PROFILES.glob("*/profile.yaml")):
-        lines = file.read_text(encoding="utf-8").splitlines()
-        for number, line in enumerate(lines):
-            if re.match(r"[a-z-]+:", line) and not lines[number - 1].startswith("#"):
-                block = "\n".join(lines[:number]).rpartition("\n\n")[2]
-                assert "#" in block, f"{file}:{number + 1}: {line}"
-
-
 def test_the_default_profile_prints_a_line_a_job(unrun):
     shutil.copy2(PROFILES / "default" / "profile.yaml", unrun.path / "profiles" / "default")
     study = ("--config", "study=smoke/smoke.yaml")

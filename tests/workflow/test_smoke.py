@@ -41,16 +41,6 @@ def test_every_method_of_the_run_has_finite_scores(finished):
     assert set(scores["view"]) == {"original", "delete-50"}
 
 
-def test_methods_with_a_prefix_are_evaluated_without_its_texts(finished):
-    metrics = pd.read_parquet(finished.path / "results/smoke/metrics/target/texts.parquet")
-    recall = metrics[
-        (metrics.method == "recall") & (metrics.selection == "default") & (metrics.metric == "auc")
-    ]
-    assert set(recall.draw) == {0, 1}
-    assert set(recall.evaluation_set) == {"without_prefixes", "balanced"}
-    assert (recall.n_members < 30).all()
-
-
 CONCLUSION = re.compile(
     r"^texts, 8 words, target +\S+ +0\.\d\d .*\n.*\n(?:pretrace: \d+ different warn.*\n)?"
     r"pretrace: the report is results/smoke/report.html$",

@@ -14,6 +14,7 @@ from statistics import fmean, median
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import located
 from pretrace.benchmarks.ngrams import ngrams, ngrams_of_all, overlap
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
@@ -79,14 +80,14 @@ class ClassTexts:
         return numbers
 
 
-def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[str]:
+def check_audit(texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None) -> list[str]:
     """Check the suspects (label null) of the file `texts` against the known non-members (label 0) of `known`.
 
     `known` may be the same file; None if the non-members are in no file of the user's. Returns the remarks. Raises
     `InputError` if a class is missing, if the same text or document is in both classes, if most suspects overlap with
     known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = list(located(texts))
+    rows = list(located(texts, cut=cut))
     suspects = _side("suspects (label null)", texts, rows, None, language)
     if not suspects.rows:
         raise InputError(
@@ -98,7 +99,7 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
     if known is None:
         return [*_repeats(suspects), *_spread(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = list(located(known))
+        rows = list(located(known, cut=cut))
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
     else:
         given = rows
@@ -117,7 +118,11 @@ def check_audit(texts: Path, known: Path | None, language: str = "en") -> list[s
         *_repeats(suspects),
         *_repeats(nonmembers),
         *_without_counterpart(suspects, nonmembers),
-        *(_lengths(suspects, nonmembers) or _characters(suspects, nonmembers)),
+        *(
+            _lengths(suspects, nonmembers) or _characters(suspects, nonmembers)
+            if cut is None or cut.unit == "words"
+            else []
+        ),
         *_forms(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),

@@ -2,70 +2,90 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pretrace.benchmarks.languages import language_of, spans, unit_of
-from pretrace.benchmarks.rows import PLAIN, format_of, lines, rows, stem_of
+from pretrace.benchmarks.layout import unwrapped
+from pretrace.benchmarks.rows import rows
+from pretrace.benchmarks.works import are_works, read_work, text_of, works_in
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import Count, Keys
 
 Document = tuple[str, str]
 """A document's name and its text."""
+
+MARGIN = 0.1
+"""Share of a text at its beginning, and at its end, that passages are not taken from: they score unlike middles."""
+
+
+class Cut(Keys):
+    """Cut works into passages, as many of each, from the same places."""
+
+    size: Count
+    """length of a passage, in words or characters"""
+    each: Count
+    """Passages of a work. A work that has fewer is left out."""
+    unit: Literal["words", "characters"] = "words"
+    """What `size` counts: words, or characters without white space, where passages end with the nearest word."""
+    unwrap: bool = False
+    """Take the line ends out of paragraphs, because some of the works have none."""
 
 
 def passages(text: str, size: int, most: int | None = None, unit: str = "words") -> list[tuple[int, str]]:
     """Return (number of its first word, passage) of each passage of `size` words, or characters.
 
-    A passage has the text's own characters from the first word to the last, line breaks and indentation too. The text
-    is cut from its beginning into passages that follow each other; a rest that is shorter is left out. With `most`, at
-    most this many of them are taken, the middle one of each of `most` equal parts of the text.
+    A passage has the text's own characters from the first word to the last, line breaks and indentation too; one of
+    characters begins and ends between words. The text is cut into passages that follow each other, and a rest that is
+    shorter is left out. With `most`, at most this many are taken, from the middles of equal parts of the text without
+    its margins.
     """
     places = spans(text, unit)
-    count = len(places) // size
-    taken = count if most is None else min(most, count)
-    starts = [(2 * part + 1) * count // (2 * taken) * size for part in range(taken)]
-    return [(start, text[places[start][0] : places[start + size - 1][1]]) for start in starts]
+    count = len(places)
+    starts = list(range(0, count - size + 1, size))
+    if most is not None and starts:
+        taken = min(most, whole_passages(count, size))
+        part = (1 - 2 * MARGIN) * count / taken
+        starts = [round(MARGIN * count + (number + 0.5) * part - size / 2) for number in range(taken)]
+    snapped = unit == "characters" and unit_of(language_of(text)) == "words"
+    own = [(start, places[start][0], places[start + size - 1][1]) for start in starts]
+    return [(start, text[slice(*_between_words(text, *ends) if snapped else ends)]) for start, *ends in own]
 
 
-def files_in(paths: Sequence[Path]) -> tuple[list[tuple[str, Path]], list[str]]:
-    """Return the files to read, each with a name, and what is left out of folders.
+def whole_passages(count: int, size: int) -> int:
+    """Return how many passages of `size` a text of `count` words, or characters, has between its margins."""
+    return max(int((1 - 2 * MARGIN) * count) // size, int(count >= size))
 
-    Of a folder and the folders in it, text files (.txt, in any case) are read, in the order of their names. A file is
-    named by its path in the folder, without its ending. Hidden files and other formats are left out.
+
+def _between_words(text: str, begin: int, end: int) -> tuple[int, int]:
+    """Return a stretch from the beginning of its first word to the end of the last one that is whole, if any is."""
+    first, last = begin, end
+    while first and not text[first - 1].isspace():
+        first -= 1
+    while last > first and text[last : last + 1].strip() and text[last - 1].strip():
+        last -= 1
+    last = first + len(text[first:last].rstrip())
+    return (first, last) if last > first else (begin, end)
+
+
+def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[Document], list[Path]]:
+    """Return the documents of files and folders, each with its name, and the files in folders that are left out.
+
+    Those of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of another
+    file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or `input`.
+    Raises `InputError` at a file that is missing, empty or cannot be read, and at two documents of one name.
     """
-    files: list[tuple[str, Path]] = []
-    left_out: list[str] = []
-    for path in paths:
-        if not path.is_dir():
-            files.append((stem_of(path), path))
-            continue
-        inside = [file for file in sorted(path.rglob("*")) if file.is_file()]
-        names = {file: file.relative_to(path) for file in inside}
-        texts = [
-            file for file, name in names.items()
-            if format_of(file.name) == PLAIN and not any(part.startswith(".") for part in name.parts)
-        ]  # fmt: skip
-        if not texts:
-            others = f"; it has {first_names([str(name) for name in names.values()])}" if names else ""
-            raise InputError(
-                f"{path}: the folder has no .txt file{others}; give files or a folder with .txt files."
-            )
-        files += [((names[file].parent / stem_of(file)).as_posix(), file) for file in texts]
-        left_out += [str(path / name) for file, name in names.items() if file not in texts]
-    return files, left_out
+    works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
 
+    def given() -> Iterator[tuple[str, str, str]]:
+        for path in paths:
+            if path in works:
+                yield from ((str(work.path), work.name, read_work(work)[0]) for work in works[path][0])
+            else:
+                yield from _of_rows(path)
 
-def documents(files: Sequence[tuple[str, Path]]) -> Iterator[Document]:
-    """Yield the documents of files, each with its name.
-
-    A text file is a document with the file's name. A row of another file is one, named by its column `document` or
-    `id`, else by its place; its text is in `text` or `input`. Raises `InputError` at a file that is missing, empty or
-    not UTF-8, and at two documents of one name.
-    """
-    seen: dict[str, str] = {}
-    for file_name, path in files:
-        for where, name, text in _of_file(file_name, path):
-            if not text.strip():
-                raise InputError(f"{where}: the document has no words; fill it, or leave it out.")
+    def named() -> Iterator[Document]:
+        seen: dict[str, str] = {}
+        for where, name, text in given():
             if name in seen:
                 raise InputError(
                     f"{where}: the document '{name}' was given before, at {seen[name]}; rename one of the two."
@@ -73,12 +93,11 @@ def documents(files: Sequence[tuple[str, Path]]) -> Iterator[Document]:
             seen[name] = where
             yield name, text
 
+    return named(), [file for _, left_out in works.values() for file in left_out]
 
-def _of_file(file_name: str, path: Path) -> Iterator[tuple[str, str, str]]:
-    """Yield (where, name, text) of each document of a file."""
-    if format_of(path.name) == PLAIN and path.is_file():
-        yield str(path), file_name, "".join(lines(path))
-        return
+
+def _of_rows(path: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield (where, name, text) of each row of a file."""
     empty = True
     for where, row in rows(path):
         empty = False
@@ -87,6 +106,8 @@ def _of_file(file_name: str, path: Path) -> Iterator[tuple[str, str, str]]:
             raise InputError(
                 f"{where}: there is no text in a column 'text' or 'input'; give the document's text."
             )
+        if not text.strip():
+            raise InputError(f"{where}: the document has no words; fill it, or leave it out.")
         yield where, str(row.get("document") or row.get("id") or where), text
     if empty:
         raise InputError(f"{path} holds no rows; it needs at least one document.")
@@ -108,13 +129,10 @@ def cut_documents(
                 f"{name}: the document has no spaces between words (language {language}), so its words cannot be "
                 f"counted; give --characters {2 * size} in place of --words {size}."
             )
-        own = passages(text, size, most, unit)
+        own = _rows(name, text, size, label, most, unit)
         if not own:
             short.append(f"{name} ({len(spans(text, unit))} {unit})")
-        cut += [
-            {"id": f"{name}-{start:06d}", "text": passage, "label": label, "document": name, "length": size}
-            for start, passage in own
-        ]
+        cut += own
     if not cut:
         which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
         raise InputError(
@@ -122,6 +140,28 @@ def cut_documents(
             f"a smaller --{unit}, or longer documents."
         )
     return cut, short
+
+
+def _rows(
+    name: str, text: str, size: int, label: int | None, most: int | None, unit: str
+) -> list[dict[str, Any]]:
+    """Return the passages of a document as rows; they name their length if all have it exactly."""
+    length = size if unit == unit_of(language_of(text)) else None
+    return [
+        {"id": f"{name}-{start:06d}", "text": passage, "label": label, "document": name, "length": length}
+        for start, passage in passages(text, size, most, unit)
+    ]
+
+
+def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the passages of the works of a folder, or of a document: each with its place, as a row of `local`."""
+    for work in works_in(path)[0]:
+        text = unwrapped(text_of(work)) if cut.unwrap else text_of(work)
+        own = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
+        for number, row in enumerate(own if len(own) == cut.each else []):
+            # characters are matched where works differ in their words, so that one has a length and another none
+            exact = {} if cut.unit == "words" else {"length": None}
+            yield f"{work.path}, passage {number + 1}", row | exact
 
 
 def first_names(names: Sequence[str]) -> str:

@@ -9,20 +9,24 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.documents import DOCUMENTS
 from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import FORMATS, rows, stem_of
+from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.artifacts import Artifact
+from pretrace.studies.books import cut_of_sides, side_of
 from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
-NAME, TEXTS = "audit", "texts"
-"""The study and its benchmark."""
+NAME, TEXTS, WORKS = "audit", "texts", "works"
+"""The study, its benchmark, and the one of whole works."""
 
 GIVEN = ("texts", "model", "known", "language")
 """Keys of the configuration that fill it in."""
@@ -54,34 +58,47 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     kinds = {key: kind_of(value) if value else "" for key, value in inputs.items()}
     files = {"texts": config.texts} | ({} if config.known is None else {"known": config.known})
     for key, file in files.items():
-        _check_file(key, file, kinds[key])
+        if kinds[key] not in ("file", "folder"):
+            place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
+            raise InputError(
+                f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
+                f"{DOCUMENTS}), or a file of passages: {FORMATS}."
+            )
     slug, models = _model(config.model, kinds["model"], folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     short = hashlib.sha256(here.encode()).hexdigest()[:6]
-    texts = Path(config.texts)
+    texts, known = Path(config.texts), None if config.known is None else Path(config.known)
     name = "-".join([NAME, _slug(stem_of(texts))[:60], _slug(slug_of(config.model))[:25], short])
+    runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
+    cut = _cut(texts, known)
     entry = given["benchmarks"][TEXTS] | located | {"language": config.language or _language(texts)}
-    return {
-        **given,
-        "study": name,
-        "models": models,
-        "runs": [{"model": slug, **run} for run in given["runs"]],
-        "benchmarks": {TEXTS: entry},
-    }
+    benchmarks = {TEXTS: entry}
+    if cut is not None:
+        benchmarks = {TEXTS: entry | {"cut": cut.to_json()}, WORKS: entry}
+        # passages are scored, and whole works are read for what the model gives back
+        reading = [run for run in runs if "extraction" in run]
+        runs += [{"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")} for run in reading]
+    return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
 
 
-def _check_file(key: str, file: str, kind: str) -> None:
-    where = f"config: {key}: {shortened(file)}"
-    if kind == "folder":
-        label = "0" if key == "known" else "none"
+def _cut(texts: Path, known: Path | None) -> Cut | None:
+    """Return how works are cut into passages, None for files of passages."""
+    if not are_works(texts) and (known is None or not are_works(known)):
+        return None
+    if known is None:
         raise InputError(
-            f"{where} is a folder; make one file of its documents: python scripts/cut_passages.py --words 64 "
-            f"--label {label} {shortened(file)}/*.txt > {key}.jsonl"
+            f"config: known: an audit compares the works of {texts} with works of the same kind that the model cannot "
+            "have read; give them as known=FOLDER (docs/audit.md)."
         )
-    if kind != "file":
-        place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
-        raise InputError(f"{where} does not exist{place}; give a file of texts: {FORMATS}.")
+    if not (are_works(texts) and are_works(known)):
+        works, file = (texts, known) if are_works(texts) else (known, texts)
+        raise InputError(
+            f"config: {works} has works and {file} has passages, which are cut in another way. Give folders or "
+            "documents for both, or cut the works to the same length: python scripts/cut_passages.py --words 64 --most "
+            f"20 --label {'none' if works == texts else '0'} {works} > passages.jsonl"
+        )
+    return cut_of_sides(side_of(texts), side_of(known))
 
 
 def _seen_from(folder: Path, path: str) -> str:
@@ -97,6 +114,8 @@ def _here(path: str, kind: str) -> str:
 
 def _language(path: Path) -> str:
     """Return the language that the first texts' script shows; what cannot be read is told when the file is checked."""
+    if are_works(path):
+        return next(iter(side_of(path).reports.values())).language
     try:
         texts = [str(row.get("text") or row.get("input")) for _, row in islice(rows(path), 50)]
     except InputError:

@@ -65,12 +65,14 @@ class Config(Keys):
     study: str
     """A name under `studies/`, or the path of a study file."""
     texts: Maybe[Some[str]] = None
-    """Of the study `audit`: your file of texts. [docs/audit.md](audit.md) explains the three keys."""
+    """Of the study `audit`: your works (a folder, or a document), or your file of passages. [docs/audit.md](audit.md)
+    explains the three keys."""
     model: Maybe[Some[str]] = None
     """Of the study `audit`: the model, a name of models.yaml, a folder with a checkpoint, or an id of the Hugging Face
     hub."""
     known: Maybe[Some[str]] = None
-    """Of the study `audit`: a second file, with texts that the model cannot have read (default, those with label 0)."""
+    """Of the study `audit`: a second folder or file, with texts that the model cannot have read (default, those with
+    label 0)."""
     language: Maybe[Language] = None
     """Of the study `audit`: the language of the texts, an ISO 639-1 code (default, told by their script: Chinese,
     Japanese, Thai, Lao, Khmer or Burmese, else English)."""

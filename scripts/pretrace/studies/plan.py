@@ -7,6 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
 from pretrace.render.registry import SUFFIXES, Panel
@@ -14,7 +15,7 @@ from pretrace.runtime.files import content_of, read_json
 from pretrace.studies.artifacts import Artifact
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
-from pretrace.studies.registries import files_of
+from pretrace.studies.registries import cut_of, files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -319,7 +320,10 @@ class Plan:
     def user_texts(self) -> list[str]:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
-        return [str(path) for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])]
+        paths = dict.fromkeys(
+            path for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])
+        )
+        return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 
     @property
     def contents_of_texts(self) -> list[str]:
@@ -385,6 +389,8 @@ class ShownArtifact:
             for kind in OF_A_PAIR:
                 if self._shows(kind, pair):
                     yield kind, *pair.slugs, pair.own(kind)
+                elif kind == "extraction" and (whole := self._whole_works(pair)):
+                    yield kind, *pair.slugs, whole.own(kind)
         for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
             yield "benchmarks", "", slug, self.plan.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in self.pairs}):
@@ -408,6 +414,18 @@ class ShownArtifact:
         if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
             return pair.deltas is not None  # the paper prints letters of calibrated answers alone
         return kind != "codec" or pair.draws_shots
+
+    def _whole_works(self, pair: Pair) -> Pair | None:
+        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
+        entries = self.plan.study.benchmarks.entries
+        own = entries[pair.benchmark_slug]
+        pairs = (
+            other
+            for other in self.plan.pairs
+            if other.model_slug == pair.model_slug and other.extraction
+            and files_of(entries[other.benchmark_slug]) == files_of(own)
+        )  # fmt: skip
+        return next(pairs, None) if cut_of(own) else None
 
     @property
     def entries(self) -> dict[str, Any]:

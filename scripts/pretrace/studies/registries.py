@@ -11,6 +11,7 @@ from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registe
 from pretrace.benchmarks.loaders.archives import Archives
 from pretrace.benchmarks.loaders.king_james import QuotedVerses
 from pretrace.benchmarks.loaders.local import LocalEntry
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.models.entries import (
@@ -94,6 +95,11 @@ class Registry(Generic[E]):
 Models = Registry[ModelEntry]
 Benchmarks = Registry[BenchmarkEntry]
 Corpora = Registry[CorpusEntry]
+
+
+def cut_of(entry: BenchmarkEntry) -> Cut | None:
+    """Return how the user's own works are cut into passages."""
+    return entry.cut if isinstance(entry, LocalEntry) else None
 
 
 def path_of(entry: Entry) -> str | None:

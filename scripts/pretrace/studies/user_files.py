@@ -13,16 +13,17 @@ from pretrace.benchmarks.audit_checks import check_audit, check_corpus
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
-from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel, ModelEntry
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, printable, shortened
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
-from pretrace.studies.audit_study import TEXTS, has_gpu
+from pretrace.studies.audit_study import TEXTS, WORKS, has_gpu
+from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import files_of, path_of
+from pretrace.studies.registries import cut_of, files_of, path_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -87,10 +88,12 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         return []
     for slug in sorted({run.benchmark for run in study.runs}):
         if files := files_of(study.benchmarks.entries[slug]):
-            check_texts(*files, metrics=plan.needs_classes(slug))
-            _check_chosen(study, slug, texts_of(*files))
+            texts = check_texts(
+                *files, metrics=plan.needs_classes(slug), cut=cut_of(study.benchmarks.entries[slug])
+            )
+            _check_chosen(study, slug, texts)
             if plan.needs_classes(slug):
-                _check_slices(files[0], texts_of(*files))
+                _check_slices(files[0], texts)
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
@@ -155,7 +158,7 @@ def _remarks(plan: Plan) -> Iterator[str]:
     for slug, known in sorted({(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}):
         if files := files_of(entries[slug]):
             known_texts = next(reversed(files_of(entries[known])), None)
-            yield from check_audit(files[0], known_texts, entries[slug].language)
+            yield from check_audit(files[0], known_texts, entries[slug].language, cut_of(entries[slug]))
     for slug in sorted({pair.benchmark_slug for pair in _shown_by(plan, "corpus_test")}):
         if files := files_of(entries[slug]):
             yield from check_corpus(files[0], entries[slug].language)
@@ -179,24 +182,35 @@ ROUGH = 2.0
 
 
 def description(study: Study, config: Mapping[str, Any]) -> list[str]:
-    """Return what an audit will compare, on which device and for about how long, as two sentences."""
-    texts = texts_of(*files_of(study.benchmarks.entries[TEXTS]))
+    """Return what an audit will compare, on which device and for about how long, and what was read of works."""
+    entry = study.benchmarks.entries[TEXTS]
+    texts = texts_of(*files_of(entry), cut=cut_of(entry))
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
     model = study.models.entries[study.runs[0].model]
-    tokens, counted = _tokens([text.text for text in texts], model, study)
-    characters = sum(len(text.text) for text in texts)
+    whole = texts_of(*files_of(study.benchmarks.entries[WORKS])) if WORKS in study.benchmarks.entries else []
+    read = [text.text for text in [*texts, *whole]]
+    tokens, counted = _tokens(read, model, study)
+    characters = sum(map(len, read))
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
     named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
     return [
+        *(_works_told(entry) if whole else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
         f"given as unread: {characters:,} characters, {'' if counted else 'about '}{tokens:,.0f} tokens on the "
         f"{'GPU' if gpu else 'CPU'}, {time}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
     ]
+
+
+def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
+    cut = cut_of(entry)
+    assert cut is not None
+    ours, theirs = map(side_of, files_of(entry))
+    return plan_of_works(ours, theirs, cut)
 
 
 BYTES_OF_A_TOKEN = 4, 1.5

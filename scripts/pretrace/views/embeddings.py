@@ -87,7 +87,9 @@ def neighbours_by_embeddings(
 
 def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
     if short := sum(len(text.nearest) < count for text, count in zip(texts, counts, strict=True)):
-        log.warning("%d of %d texts have too few words to replace; all were replaced", short, len(texts))
+        log.warning(
+            "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(texts)
+        )
 
 
 def _replaceable(texts: Sequence[str], embeddings: Table, tokenizer: Any) -> list[Replaceable]:

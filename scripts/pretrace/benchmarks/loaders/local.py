@@ -1,4 +1,5 @@
-"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text; or a text file, which is one text.
+"""Texts of your own: JSONL (also gzipped), CSV or Parquet, one row per text; or works, each a text of its own or cut
+into passages: EPUB, DOCX, PDF, HTML, Markdown and text files, and folders of them.
 
 Columns: `input` or `text`; optional `label` (1 member, 0 non-member, null or empty where unknown), `subset`,
 `length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are
@@ -11,8 +12,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from pretrace.benchmarks.passages import Cut, passages_of_works
 from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, Words, checked_row, rows
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
+from pretrace.benchmarks.works import are_works, work_rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Maybe, Some
 
@@ -20,11 +23,13 @@ from pretrace.runtime.schema import Maybe, Some
 class LocalEntry(BenchmarkEntry):
     """Keys of a benchmark of your own texts."""
 
-    path_is = "file"
-
     path: Some[str]
+    """Your own file, document, or folder of works, relative to this file."""
     known: Maybe[Some[str]] = None
-    """A second file, whose texts the model cannot have read. Their label is 0; it may be left out there."""
+    """A second one, whose texts the model cannot have read. Their label is 0; it may be left out there."""
+    cut: Maybe[Cut] = None
+    """Cut works, that is, a folder or a document, into passages: `size`, `unit` (`words` or `characters`), `each`,
+    `unwrap` (default, each work is one text)."""
 
 
 @loader("local", entry=LocalEntry)
@@ -33,17 +38,17 @@ def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    own = texts_of(*sources)
+    own = texts_of(*sources, cut=entry.cut)
     return numbered(own) if entry.question is not None else own
 
 
-def texts_of(path: Path, known: Path | None = None) -> list[Text]:
+def texts_of(path: Path, known: Path | None = None, *, cut: Cut | None = None) -> list[Text]:
     """Return the texts of a file, and of one with known texts; those without an id are `known-000001` and so on."""
-    own = list(texts(path))
+    own = [text for _, text in located(path, cut=cut)]
     if known is None:
         return own
     ids = {text.text_id for text in own}
-    for where, text in located(known, numbered_as="known-"):
+    for where, text in located(known, numbered_as="known-", cut=cut):
         if text.label == 1:
             raise InputError(
                 f"{where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
@@ -65,18 +70,22 @@ def numbered(given: Iterable[Text]) -> list[Text]:
     return passages
 
 
-def check_texts(path: Path, known: Path | None = None, *, metrics: bool) -> None:
-    """Read the whole files and raise `InputError` (file, line, remedy) at the first thing wrong in it.
+def check_texts(
+    path: Path, known: Path | None = None, *, metrics: bool, cut: Cut | None = None
+) -> list[Text]:
+    """Return the texts of the whole files. Raises `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    counts = Counter(text.label for text in texts_of(path, known))
+    own = texts_of(path, known, cut=cut)
+    counts = Counter(text.label for text in own)
     if metrics and not (counts[0] and counts[1]):
         raise InputError(
             f"{path}: metrics and shots need members (label 1) and non-members (label 0), but it has {counts[1]} "
             f"members, {counts[0]} non-members and {counts[None]} unlabelled texts. Add the missing class, or, to "
             "audit texts without a label, name artifacts: [audit] in the study (docs/audit.md)."
         )
+    return own
 
 
 def texts(path: Path) -> Iterator[Text]:
@@ -117,10 +126,14 @@ class LocalText(Columns):
     """a name, in quotes, or null"""
 
 
-def located(path: Path, numbered_as: str = "") -> Iterator[tuple[str, Text]]:
-    """Yield the rows as `texts` does, each with its position in the file (`file:line`); ids that are numbers get a
-    prefix."""
-    return checked(rows(path), str(path), numbered_as)
+def located(path: Path, numbered_as: str = "", cut: Cut | None = None) -> Iterator[tuple[str, Text]]:
+    """Yield the rows of a file, or the works of a folder or their passages, as texts, each with its place
+    (`file:line`).
+
+    Without a column `id` the text_id is the row's number with a prefix.
+    """
+    works = work_rows(path) if cut is None else passages_of_works(path, cut)
+    return checked(works if are_works(path) else rows(path), str(path), numbered_as)
 
 
 def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> Iterator[tuple[str, Text]]:

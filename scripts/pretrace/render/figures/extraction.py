@@ -172,7 +172,8 @@ def covering(text: pd.DataFrame) -> np.ndarray:
 def excerpts_of(csv: Path) -> Iterator[Excerpt]:
     """Yield the surroundings of the likeliest passage of each panel and class from the data of `extraction_map`."""
     frame = pd.read_csv(csv, keep_default_na=False, dtype={"document": str, "words": str})
-    frame = frame[frame["words"] != ""].assign(log_p_top=pd.to_numeric(frame["log_p_top"], errors="coerce"))
+    frame = frame.assign(log_p_top=pd.to_numeric(frame["log_p_top"], errors="coerce"))
+    frame = frame[frame["words"] != ""]
     panel = frame.columns.intersection(["model", "benchmark", "subset", "length", *ACROSS])
     for _, own in frame.groupby([*panel, "label", "text_id"], sort=False, dropna=False):
         rows = records_of(own.sort_values("start"))

@@ -1,0 +1,343 @@
+"""Read the text of a document as people have it: EPUB, DOCX, PDF, HTML, Markdown, or text in any encoding.
+
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST`, XML is read
+without entities, and what cannot be read is an `InputError` that names the file.
+"""
+
+import logging
+import posixpath
+import re
+import unicodedata
+import zipfile
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote
+
+from pretrace.benchmarks.layout import (
+    PAGE_NUMBER,
+    Reading,
+    count_words,
+    joined_hyphens,
+    unwrapped,
+    without_page_edges,
+)
+from pretrace.benchmarks.rows import opened, unpacked_name
+from pretrace.runtime.errors import InputError
+
+LARGEST = 1 << 28
+"""Bytes that a document, packed or unpacked, may have."""
+
+FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
+
+
+def is_document(name: str) -> bool:
+    """Tell whether a file of this name is read here."""
+    return Path(unpacked_name(name)).suffix in _READERS
+
+
+def read_document(path: Path) -> Reading:
+    """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
+    kind = Path(unpacked_name(path.name)).suffix
+    try:
+        with opened(path) as file:
+            data = file.read(LARGEST + 1)
+        if len(data) > LARGEST:
+            raise _too_large(path)
+        reading = _READERS[kind](data, path)
+    except (InputError, MemoryError):
+        raise
+    except ModuleNotFoundError as error:
+        raise InputError(
+            f"{path}: to read {kind[1:].upper()} needs the module {error.name}; install the extra 'documents': pip "
+            "install pypdf python-docx beautifulsoup4 charset-normalizer"
+        ) from error
+    except Exception as error:  # what a damaged file makes of a reader is not known before
+        raise InputError(
+            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: {error!s:.100}). Is it whole? Open "
+            "it, and save it again or as text (.txt)."
+        ) from error
+    text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
+    reading.text = (unwrapped(text, "\n\n") if kind == ".pdf" else text).strip("\n")
+    reading.removed["hyphens at line ends"] = hyphens
+    return reading
+
+
+def _too_large(path: Path) -> InputError:
+    return InputError(f"{path}: the document is larger than {LARGEST >> 20} MB, unpacked; divide it.")
+
+
+# text
+
+
+def _plain(data: bytes, path: Path) -> Reading:
+    text, encoding = _decoded(data, path)
+    reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
+    reading.encoding = encoding
+    return reading
+
+
+def _markdown(data: bytes, path: Path) -> Reading:
+    """Read Markdown as it is written, without a header of YAML."""
+    reading = _plain(data, path)
+    if header := re.match(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
+        reading.text = reading.text[header.end() :]
+        reading.left_out["front matter"] = count_words(header[0])
+    return reading
+
+
+_MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+
+
+def _decoded(data: bytes, path: Path) -> tuple[str, str]:
+    """Return a text and its encoding: by its byte-order mark, UTF-8, or else the likeliest."""
+    marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
+    if not marked and b"\0" in data[:1000]:  # UTF-16, whose every other byte is mostly empty
+        marked = "UTF-16-LE" if data[1:1000:2].count(0) > data[:1000:2].count(0) else "UTF-16-BE"
+    try:
+        return data.decode(marked or "UTF-8"), (marked or "UTF-8").removesuffix("-SIG")
+    except UnicodeDecodeError as error:
+        if not marked:
+            from charset_normalizer import from_bytes
+
+            guesses = from_bytes(data)
+            names = [name for guess in guesses for name in (guess.encoding, *guess.could_be_from_charset)]
+            if names:
+                # Western texts look right in several encodings: this one is by far the commonest
+                name = "cp1252" if "cp1252" in names else names[0]
+                return data.decode(name), _shown(name)
+        raise InputError(
+            f"{path}: the file is not text in an encoding that can be told ({error.reason} at byte {error.start}); "
+            "save it as UTF-8."
+        ) from error
+
+
+def _shown(encoding: str) -> str:
+    return encoding.replace("cp125", "Windows-125").replace("utf_", "utf-").replace("utf", "UTF")
+
+
+def _pdf(data: bytes, path: Path) -> Reading:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    file = PdfReader(BytesIO(data))
+    try:
+        locked = file.is_encrypted and not file.decrypt("")
+    except DependencyError:
+        locked = True
+    if locked:
+        raise InputError(f"{path}: the PDF is encrypted; save a copy without a password.")
+    pages, characters = [], 0
+    for page in file.pages:
+        pages.append(page.extract_text())
+        characters += len(pages[-1])
+        if characters > LARGEST:
+            raise _too_large(path)
+    empty = sum(not page.strip() for page in pages)
+    if sum(map(count_words, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
+        raise InputError(
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
+            "first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    reading = without_page_edges([page for page in pages if page.strip()])
+    reading.text = re.sub(
+        "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
+    )
+    reading.encoding = "PDF"
+    reading.removed["pages without text"] = empty
+    return reading
+
+
+# markup
+
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "hr", "main", "ol", "p", "pre", "section", "table", "ul",
+}  # fmt: skip
+_LINES = {"li", "tr"}
+_UNSEEN = {"head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"}
+_NAVIGATION = {"nav", "footer", "form"}
+_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
+
+
+def _html(data: bytes, path: Path) -> Reading:
+    soup, encoding = _soup(data, path)
+    return _of_soup(soup, encoding)
+
+
+def _soup(data: bytes, path: Path) -> tuple[Any, str]:
+    """Parse HTML, or XML, by Python's own parser of HTML, which knows no entities but those of characters."""
+    from bs4 import BeautifulSoup
+
+    told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
+    try:
+        name = told[1].decode().lower() if told else "utf-8"
+        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
+        return BeautifulSoup(data.decode(name), "html.parser"), _shown(name)
+    except (UnicodeDecodeError, LookupError):
+        text, encoding = _decoded(data, path)
+        return BeautifulSoup(text, "html.parser"), encoding
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What holds for the strings in a tag, by the tags around it: `part` says whether they are of the text."""
+
+    block: Any = None
+    part: str = ""
+    marks_page: bool = False
+    keeps_lines: bool = False
+
+    def inside(self, tag: Any) -> "_Place":
+        part = "unseen" if tag.name in _UNSEEN else "navigation" if tag.name in _NAVIGATION else ""
+        about = " ".join([*tag.get("class", []), tag.get("epub:type") or "", tag.get("role") or ""])
+        return _Place(
+            tag if tag.name in _BLOCKS | _LINES else self.block,
+            self.part or part,
+            self.marks_page or bool(_PAGE_MARK.search(about)),
+            self.keeps_lines or tag.name == "pre",
+        )
+
+
+def _of_soup(soup: Any, encoding: str) -> Reading:
+    from bs4 import Tag
+    from bs4.element import PreformattedString
+
+    reading = Reading("", encoding)
+    pieces: list[str] = []
+    places, block = {id(soup): _Place()}, None
+    # from outer tags to inner ones; the tree is not changed, which would take far longer
+    for element in soup.descendants:
+        place = places[id(element.parent)]
+        if isinstance(element, Tag):
+            places[id(element)] = place.inside(element)
+            pieces += {"br": "\n", "td": " ", "th": " "}.get(element.name, "")
+        elif place.part == "navigation":
+            reading.left_out["navigation"] += count_words(element)
+        elif place.marks_page and PAGE_NUMBER.fullmatch(element.strip()):
+            reading.removed["page numbers"] += 1
+        elif not (place.part or isinstance(element, PreformattedString)):  # no comments, no declarations
+            if place.block is not block and element.strip():
+                names = {getattr(own, "name", "") for own in (block, place.block)}
+                pieces.append("\n" if names <= _LINES else "\n\n")
+                block = place.block
+            pieces.append(element if place.keeps_lines else re.sub(r"\s+", " ", element))
+    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", "".join(pieces)))
+    reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    return reading
+
+
+_PARTS = {
+    "contents": r"toc|nav|contents|landmarks|loi|lot",
+    "front matter": r"cover|(?:half-?)?title(?:-?page)?|copyright(?:-?page)?|imprint|dedication|frontmatter",
+    "back matter": r"index|colophon|backmatter|also-?by|about(?:-?the)?-?author",
+}
+"""Parts of an EPUB that are left out, by their types and by the names of their files."""
+
+
+def _epub(data: bytes, path: Path) -> Reading:
+    reading, texts = Reading("", "EPUB"), []
+    with _unpacked(data, path) as book:
+
+        def soup_of(name: str) -> Any:
+            return _soup(book.read(name), path)[0]
+
+        def member(href: str) -> str:
+            return posixpath.normpath(posixpath.join(folder, unquote(href.partition("#")[0])))
+
+        root = soup_of("META-INF/container.xml").find("rootfile")["full-path"]
+        folder, package = posixpath.dirname(root), soup_of(root)
+        items = {item["id"]: item for item in package.find_all("item")}
+        guide = {member(tag["href"]): tag.get("type", "") for tag in package.find_all("reference")}
+        spine = [
+            (member(items[tag["idref"]]["href"]), tag)
+            for tag in package.find_all("itemref")
+            if tag["idref"] in items
+        ]
+        if "META-INF/encryption.xml" in book.namelist():
+            locked = {
+                unquote(tag["uri"]) for tag in soup_of("META-INF/encryption.xml").find_all("cipherreference")
+            }
+            if locked & {name for name, _ in spine}:  # other files are fonts, which are often scrambled
+                raise InputError(f"{path}: the EPUB is encrypted (DRM); take a copy without protection.")
+        for name, tag in spine:
+            soup = soup_of(name)
+            sections = soup.find_all(["body", "section"], limit=2)
+            types = [section.get("epub:type") or "" for section in sections]
+            part = _part_of(name, [*types, guide.get(name, ""), items[tag["idref"]].get("properties", "")])
+            if part or tag.get("linear") == "no":
+                reading.left_out[part or "front matter"] += count_words(soup.get_text(" "))
+                continue
+            own = _of_soup(soup, "")
+            texts.append(own.text)
+            reading.removed += own.removed
+            reading.left_out += own.left_out
+    reading.text = "\n\n".join(filter(None, texts))
+    return reading
+
+
+def _unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
+    """Open a zip archive whose members are as large as they say, which Python sees to, and not too large together."""
+    archive = zipfile.ZipFile(BytesIO(data))
+    if sum(member.file_size for member in archive.infolist()) > LARGEST:
+        raise _too_large(path)
+    return archive
+
+
+def _part_of(name: str, types: Iterable[str]) -> str:
+    """Return the part of a book that a file of an EPUB is, "" if it is of the text."""
+    stem = re.sub(r"[\d_]+", "", posixpath.basename(name).partition(".")[0])
+    words = [word.removeprefix("other.") for type in types for word in type.lower().split()]
+    for part, pattern in _PARTS.items():
+        if any(re.fullmatch(pattern, word) for word in [stem.lower(), *words]):
+            return part
+    return ""
+
+
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+"""The tag of what repeats the text before it, for programs that cannot show that."""
+
+
+def _docx(data: bytes, path: Path) -> Reading:
+    if not zipfile.is_zipfile(BytesIO(data)):
+        raise InputError(
+            f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
+        )
+    _unpacked(data, path).close()
+    import docx
+    from docx.oxml.ns import qn
+    from docx.text.paragraph import Paragraph
+
+    document = docx.Document(BytesIO(data))
+    signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
+    of_paragraph, text = qn("w:p"), qn("w:t")
+    reading, blocks = Reading("", "DOCX"), []
+    # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
+    for element in document.element.body.iter(of_paragraph):
+        if next(element.iterancestors(_FALLBACK), None) is not None:
+            continue
+        own = [
+            node for node in element.iter(text, *signs) if next(node.iterancestors(of_paragraph)) is element
+        ]
+        block = "".join(signs.get(node.tag, node.text or "") for node in own).strip()
+        style = Paragraph(element, document).style
+        if style is not None and (style.name or "").lower().startswith("toc"):
+            reading.left_out["contents"] += count_words(block)
+        else:
+            blocks.append(block)
+    for part in document.part.package.iter_parts():
+        if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
+            notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
+            reading.left_out["notes"] += count_words(notes)
+    reading.text = "\n\n".join(filter(None, blocks))
+    return reading
+
+
+_READERS: dict[str, Callable[[bytes, Path], Reading]] = {
+    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _markdown,
+    ".markdown": _markdown, ".txt": _plain,
+}  # fmt: skip
+DOCUMENTS = ", ".join(_READERS)

@@ -1,0 +1,201 @@
+"""Take out of a text what print added: headers and numbers of pages, divided words, wrapped lines, front matter."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+PAGES_REPEATED = 3  # pages with the same line at an edge, digits aside, from which on it is a page header
+EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
+DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
+WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
+NARROWEST = 30  # characters of a full line, at least
+INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
+BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
+FRONT = 0.1  # share of a text's beginning in which its front matter ends
+
+
+@dataclass
+class Reading:
+    """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
+    `left_out`."""
+
+    text: str
+    encoding: str
+    removed: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+
+def count_words(text: str) -> int:
+    return len(text.split())
+
+
+def without_page_edges(pages: list[str]) -> Reading:
+    """Join pages without the lines at their edges that are page numbers, or that several pages have."""
+    removed: Counter[str] = Counter()
+    lines = [page.split("\n") for page in pages]
+    written = ([_digitless(line) for line in page if line.strip()] for page in lines)
+    edges = Counter(line for page in written for line in {*page[:EDGE], *page[-EDGE:]})
+
+    def is_edge(line: str) -> str:
+        if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
+            return "page numbers"
+        return "page headers" if edges[_digitless(line)] >= PAGES_REPEATED and line.strip() else ""
+
+    for page in lines:
+        for end in (0, -1):
+            for _ in range(EDGE):
+                while page and not page[end].strip() and len(lines) > 1:
+                    page.pop(end)
+                if not page or not (kind := is_edge(page[end])):
+                    break
+                removed[kind] += 1
+                page.pop(end)
+    return Reading("\n".join(line for page in lines for line in page), "", removed)
+
+
+_ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
+PAGE_NUMBER = re.compile(
+    rf"(?:page\s+|p\.\s*|[-\u2013\u2014\[(|]\s*)?(?:\d{{1,4}}|{_ROMAN})(?:\s*(?:/|of)\s*\d+)?"
+    r"(?:\s*[-\u2013\u2014\])|])?",
+    re.IGNORECASE,
+)
+
+
+def _digitless(line: str) -> str:
+    return re.sub(r"\d+", "#", " ".join(line.split()))
+
+
+def without_front_matter(reading: Reading) -> Reading:
+    """Leave out the notices of Project Gutenberg, the copyright notice at a book's beginning, and its contents."""
+    text, left_out = reading.text, Counter(reading.left_out)
+
+    def leave(part: str, begin: int, end: int) -> None:
+        nonlocal text
+        left_out[part] += count_words(text[begin:end])
+        text = f"{text[:begin].rstrip()}\n\n{text[end:].lstrip(chr(10))}".strip("\n")
+
+    if end := _GUTENBERG_END.search(text):
+        leave("back matter", end.start(), len(text))
+    if start := _GUTENBERG_START.search(text):
+        leave("front matter", 0, start.end())
+    notices = list(_NOTICE.finditer(text, 0, int(FRONT * len(text)))) if count_words(text) >= BOOK else []
+    if notices:
+        last = notices[-1].end()
+        ends = [text.find(end, last, int(2 * FRONT * len(text))) for end in ("\n\n", "\n")]
+        leave("front matter", 0, next((end for end in ends if end >= 0), last))
+    if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
+        end_of_list := _end_of_contents(text, heading.end())
+    ):
+        leave("contents", heading.start(), end_of_list)
+    return Reading(text, reading.encoding, Counter(reading.removed), left_out)
+
+
+_GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
+_GUTENBERG_START = re.compile(_GUTENBERG.format("START") + r".*?\*\*\*", re.DOTALL)
+_GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
+_NOTICE = re.compile(
+    r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b", re.I | re.M
+)
+_CONTENTS = re.compile(
+    r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
+    r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
+_ENTRY = re.compile(
+    r"(?:.*[\s.…](?:\d{1,4}|[ivxlc]+)$)|(?:(?:chapter|part|book|kapitel|teil|chapitre|partie|capítulo|parte)\b.*)"
+    r"|(?:(?:\d{1,3}|[ivxlc]+)[.:)]?(?:\s.*)?$)", re.I)  # fmt: skip
+_LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entry; entries
+
+
+def _end_of_contents(text: str, begin: int) -> int:
+    """Return where the list ends that follows the heading of a table of contents, 0 if there is none.
+
+    A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
+    """
+    lines = Counter(line.strip().casefold() for line in text[begin:].split("\n"))
+    entries: list[str] = []
+    end = place = begin
+    for line in text[begin:].split("\n"):
+        place += len(line) + 1
+        entry = re.sub(
+            r"(?:[.…] ?){2,}", " … ", line.strip().casefold()
+        )  # the dots before the number of a page
+        if not entry:
+            continue
+        if count_words(entry) > _LONGEST_ENTRY or len(entries) == _MOST_ENTRIES:
+            break
+        if not (_ENTRY.fullmatch(entry) or lines[entry] > 1) or any(own.startswith(entry) for own in entries):
+            break
+        entries.append(entry)
+        end = place
+    return end if len(entries) >= _FEWEST_ENTRIES else 0
+
+
+_DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*)[ \t]*\n?")
+
+
+def joined_hyphens(text: str) -> tuple[str, int]:
+    """Join words that are divided at the end of a line, and return how many there were; the line ends after the word.
+
+    The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
+    hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
+    are divided then. Soft hyphens go.
+    """
+    text, soft = re.subn("\xad\n?", "", text)
+    words = set(re.findall(r"[^\W\d_]+(?:-[^\W\d_]+)*", _DIVIDED.sub(" ", text).casefold()))
+    few = len(_DIVIDED.findall(text)) < DIVIDED * text.count("\n")
+
+    def whole(match: re.Match[str]) -> str:
+        first, second, rest = match.groups()
+        compound = (
+            few or second[0].isupper() or text[match.start() - 1 : match.start()] == "-"
+            or f"{first}-{second}".casefold() in words or {first.casefold(), second.casefold()} <= words
+        )  # fmt: skip
+        hyphen = "-" if compound and f"{first}{second}".casefold() not in words else ""
+        return f"{first}{hyphen}{second}{rest}\n"
+
+    text, hard = _DIVIDED.subn(whole, text)
+    return text, hard + soft
+
+
+def is_wrapped(text: str) -> bool:
+    """Tell whether lines end because they are full, as in print, and not where the author ended them.
+
+    Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
+    """
+    pairs = _line_pairs(text)
+    inner = [pair for pair in pairs if pair[1][:1].islower()]
+    width = _width(pairs)
+    full = sum(_is_full(pair, width) for pair in inner)
+    return width >= NARROWEST and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
+
+
+def _line_pairs(text: str) -> list[tuple[str, str]]:
+    """Return each line of a paragraph with the next one."""
+    return [(a, b) for a, b in pairwise(text.split("\n")) if a.strip() and b.strip()]
+
+
+def _width(pairs: Sequence[tuple[str, str]]) -> float:
+    """Return how many characters a full line has, about."""
+    widths = sorted(len(first) for first, _ in pairs) or [0]
+    return 0.9 * widths[int(0.9 * (len(widths) - 1))]
+
+
+def _is_full(pair: tuple[str, str], width: float) -> bool:
+    """Tell whether the first word of the second line would not fit into the first."""
+    return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
+
+
+def unwrapped(text: str, paragraph: str = "\n") -> str:
+    """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
+    are."""
+    if not is_wrapped(text):
+        return text
+    lines = text.split("\n")
+    width = _width(_line_pairs(text))
+    parts = [lines[0]]
+    for first, second in pairwise(lines):
+        inner = first.strip() and second.strip()
+        joined = " " if _is_full((first, second), width) else paragraph
+        parts += [joined, second.lstrip()] if inner else ["\n", second]
+    return re.sub(r"\n{3,}", "\n\n", "".join(parts))

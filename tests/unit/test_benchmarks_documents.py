@@ -1,0 +1,284 @@
+"""Books are read as people have them, without what print adds to a text; what cannot be read is named."""
+
+import random
+import sys
+import textwrap
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
+from pretrace.benchmarks import documents, works
+from pretrace.benchmarks.documents import read_document
+from pretrace.benchmarks.layout import Reading, joined_hyphens, unwrapped, without_front_matter
+from pretrace.benchmarks.works import report_of, text_of, works_in
+from pretrace.runtime.errors import InputError
+
+TEXT = prose(900, "book")
+UMLAUTS = TEXT.replace("e", "é").replace("o", "ö")
+
+
+def html(text: str, head: str = "") -> str:
+    blocks = "".join(f"<p>{paragraph}</p>\n" for paragraph in text.split("\n\n"))
+    return f"<html><head>{head}<title>No</title></head><body><nav>Home Books</nav><div>{blocks}</div></body></html>"
+
+
+def written(path: Path, content: str, encoding: str = "utf-8") -> Path:
+    path.write_bytes(content.encode(encoding))
+    return path
+
+
+MADE = {
+    "book.epub": (lambda path: epub(path, [TEXT]), "EPUB"),
+    "book.docx": (lambda path: docx(path, TEXT), "DOCX"),
+    "book.pdf": (lambda path: pdf(path, pages_of(TEXT, "A BOOK")), "PDF"),
+    "book.html": (lambda path: written(path, html(TEXT)), "UTF-8"),
+    "latin.htm": (
+        lambda path: written(path, html(UMLAUTS, '<meta charset="iso-8859-1">'), "cp1252"),
+        "Windows-1252",
+    ),
+    "book.md": (lambda path: written(path, f"---\ntitle: x\n---\n{TEXT}"), "UTF-8"),
+    "wrapped.txt": (lambda path: written(path, wrapped(TEXT).replace("\n", "\r\n")), "UTF-8"),
+    "latin.txt": (lambda path: written(path, UMLAUTS, "cp1252"), "Windows-1252"),
+    "marked.txt": (lambda path: written(path, UMLAUTS, "utf-16"), "UTF-16"),
+    "unmarked.txt": (lambda path: written(path, UMLAUTS, "utf-16-be"), "UTF-16-BE"),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_each_format_gives_the_same_paragraphs(tmp_path, name):
+    make, encoding = MADE[name]
+    reading = read_document(make(tmp_path / name))
+    text = unwrapped(reading.text).removeprefix("Chapter 1\n\n")
+    expected = UMLAUTS if name.partition(".")[0] in ("latin", "marked", "unmarked") else TEXT
+    if name == "book.pdf":  # where the last line of a paragraph is full, nothing shows that it ends
+        assert text.split() == expected.split()
+        assert len(set(text.split("\n\n")) & set(expected.split("\n\n"))) >= 0.6 * expected.count("\n\n")
+    else:
+        assert text == expected
+    assert reading.encoding == encoding
+
+
+def test_what_print_adds_is_removed_and_counted(tmp_path):
+    pages = pages_of(TEXT, "A BOOK")
+    divided = sum(line.endswith("-") and line[0] != "-" for page in pages for line in page)
+    reading = read_document(pdf(tmp_path / "book.pdf", pages))
+    assert divided > 5
+    assert reading.removed == {
+        "page headers": len(pages), "page numbers": len(pages), "hyphens at line ends": divided, "pages without text": 0
+    }  # fmt: skip
+    printed = "\f".join("\n".join(page) for page in pages)
+    text = read_document(written(tmp_path / "book.txt", printed))
+    assert text.text.split() == TEXT.split()
+    assert read_document(written(tmp_path / "one.txt", "12\nA text.\n12")).text == "12\nA text.\n12", (
+        "no pages"
+    )
+
+
+def test_an_epub_has_its_chapters_in_order_without_its_front_matter(tmp_path):
+    path = epub(
+        tmp_path / "b.epub", ["One <em>&amp;</em> two".join(["<p>", "</p>"]), "End."], front="My title"
+    )
+    reading = read_document(path)
+    assert reading.text == "Chapter 1\n\nOne & two\n\nChapter 2\n\nEnd."
+    assert reading.left_out == {"front matter": 3, "contents": 3}, "with the title of each page"
+
+
+def test_html_keeps_lines_that_are_meant_and_leaves_out_what_is_no_text(tmp_path):
+    page = (
+        "<!DOCTYPE html><!-- no --><body><p>One\n line,<br>two</p><script>no</script><pre>a\n  b</pre>"
+        '<ul><li>x</li><li>y <a class="pagenum">12</a>z</li></ul><div class="page-break-before"><p>Yes</p></div>'
+        "<footer>© me</footer></body>"
+    )
+    reading = read_document(written(tmp_path / "page.html", page))
+    assert reading.text == "One line,\ntwo\n\na\nb\n\nx\ny z\n\nYes"
+    assert (reading.removed["page numbers"], reading.left_out["navigation"]) == (1, 2)
+
+
+def test_a_docx_has_tracked_insertions_and_tables_and_no_contents(tmp_path):
+    import docx as library
+    from docx.oxml import OxmlElement
+
+    path = docx(tmp_path / "a.docx", "First.\n\nLast.", ["One\t1", "Two\t9"])
+    document = library.Document(str(path))
+    run = document.paragraphs[2].runs[0]._r
+    insertion = OxmlElement("w:ins")
+    run.addprevious(insertion)
+    insertion.append(run)
+    document.add_table(1, 1).cell(0, 0).text = "A cell."
+    document.save(str(path))
+    reading = read_document(path)
+    assert reading.text == "First.\n\nLast.\n\nA cell."
+    assert reading.left_out == {"contents": 4}
+
+
+@pytest.mark.parametrize(
+    ("printed", "joined"),
+    [
+        ("an exam-\nple of it", "an example\nof it"),
+        ("self-\nrespect, and respect for the self", "self-respect,\nand respect for the self"),
+        ("a well-\nknown man, a well-known one", "a well-known\nman, a well-known one"),
+        ("horse-and-\nbuggy", "horse-and-buggy\n"),
+        ("an African-\nAmerican", "an African-American\n"),
+        (
+            "the exam-\nple; no exam and no ple but an example",
+            "the example;\nno exam and no ple but an example",
+        ),
+        ("soft\xad\nware", "software"),
+        ("- a\n- b", "- a\n- b"),
+    ],
+)
+def test_words_that_are_divided_are_joined_and_compounds_are_not(printed, joined):
+    assert joined_hyphens(printed)[0] == joined
+
+
+def test_a_text_that_divides_no_words_keeps_its_hyphens():
+    text = "\n".join(["a line of it"] * 100 + ["far-", "reaching"])
+    assert joined_hyphens(text)[0].endswith("far-reaching\n")
+
+
+VERSE = "\n".join(
+    " ".join(random.Random(n).choices(["sea", "and", "wandering", "o"], k=5)) for n in range(40)
+)
+
+
+@pytest.mark.parametrize("text", [TEXT, VERSE, VERSE.title(), "def f():\n    return 1\n" * 20], ids=repr)
+def test_texts_with_lines_of_their_own_are_not_unwrapped(text):
+    assert unwrapped(text) == text
+
+
+@pytest.mark.parametrize("width", [50, 72, 100])
+def test_wrapped_prose_is_unwrapped(width):
+    assert unwrapped(wrapped(TEXT, width)) == TEXT
+    indented = "\n".join(textwrap.fill(own, width, initial_indent="  ") for own in TEXT.split("\n\n"))
+    assert unwrapped(indented).split() == TEXT.split()
+
+
+BODY = prose(6000, "body")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "left_out"),
+    [
+        ("The Title\n\nCopyright 2001 by A. Writer. All rights reserved.\n\n", "", {"front matter": 10}),
+        ("Contents\n\nOne ..... 3\nTwo ..... 9\nThree ..... 12\n\n", "", {"contents": 10}),
+        (
+            "Contents\n\n" + "\n".join(f"A title {'. ' * 20}{n}" for n in (3, 9, 12)) + "\n\n",
+            "",
+            {"contents": 70},
+        ),
+        ("CONTENTS\n\nChapter I\nChapter II\nChapter III\n\nChapter I\n\n", "", {"contents": 7}),
+        ("Contents of this letter are secret.\n\n", "", {}),
+        (
+            "A licence\n\n*** START OF THE PROJECT GUTENBERG EBOOK X ***\n\n",
+            "\n\n*** END OF THE PROJECT GUTENBERG EBOOK X ***\nMore licence",
+            {"front matter": 11, "back matter": 11},
+        ),
+    ],
+)
+def test_front_matter_and_contents_are_left_out_and_counted(before, after, left_out):
+    reading = without_front_matter(Reading(before + BODY + after, "UTF-8"))
+    kept = before.rpartition("Chapter I\n\n")[1] if "II" in before else "" if left_out else before
+    assert reading.text == kept + BODY
+    assert reading.left_out == left_out
+
+
+def test_a_short_text_about_copyright_keeps_it():
+    licence = "MIT License\n\nCopyright (c) 2020\n\n" + prose(200, "licence")
+    assert without_front_matter(Reading(licence, "UTF-8")).text == licence
+
+
+def encrypted(path: Path) -> Path:
+    from pypdf import PdfReader, PdfWriter
+
+    writer = PdfWriter(clone_from=PdfReader(pdf(path, [["a secret"]])))
+    writer.encrypt("password", algorithm="RC4-128")
+    writer.write(path)
+    return path
+
+
+DRM = '<encryption><CipherData><CipherReference URI="OEBPS/ch%201.xhtml"/></CipherData></encryption>'
+OUTSIDE = {"OEBPS/book.opf": '<package><manifest><item id="a" href="../../../../etc/passwd"/></manifest><spine>'
+           '<itemref idref="a"/></spine></package>'}  # fmt: skip
+REFUSED = {
+    "locked.pdf": (encrypted, "the PDF is encrypted; save a copy without a password"),
+    "scan.pdf": (lambda path: pdf(path, [["7"], []]), "1 of 2 pages of the PDF have no text; it is probably scanned"),
+    "drm.epub": (lambda path: epub(path, ["Text."], further={"META-INF/encryption.xml": DRM}), r"encrypted \(DRM\)"),
+    "outside.epub": (lambda path: epub(path, ["Text."], further=OUTSIDE), "cannot be read as EPUB .*etc/passwd"),
+    "bomb.epub": (lambda path: epub(path, ["Text."], further={"big": "0" * 60_000}), "larger than 0 MB, unpacked"),
+    "bomb.txt.gz": (None, "larger than 0 MB, unpacked"),
+    "old.docx": (lambda path: written(path, "\xd0\xcf\x11\xe0 old", "latin-1"), "encrypted or of an older Word"),
+    "half.epub": (lambda path: path.write_bytes(epub(path, ["Text."]).read_bytes()[:500]), "cannot be read as EPUB"),
+    "half.pdf": (lambda path: path.write_bytes(pdf(path, [["Text."]]).read_bytes()[:60]), "cannot be read as PDF"),
+    "image.txt": (lambda path: path.write_bytes(bytes(range(128, 256)) * 9), "not text in an encoding"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
+    import gzip
+
+    monkeypatch.setattr(documents, "LARGEST", 50_000)
+    make, message = REFUSED[name]
+    path = tmp_path / name
+    if make is None:
+        path.write_bytes(gzip.compress(b"0" * 60_000))
+    else:
+        make(path)
+    with pytest.raises(InputError, match=message) as raised:
+        read_document(path)
+    assert str(path) in str(raised.value)
+
+
+def test_entities_of_a_file_are_not_read(tmp_path):
+    secret = written(tmp_path / "secret.txt", "SECRET")
+    declared = f'<!DOCTYPE x [<!ENTITY e SYSTEM "{secret.as_uri()}">]>'
+    page = written(tmp_path / "page.html", f"{declared}<body><p>Text &e;</p></body>")
+    assert "SECRET" not in read_document(page).text
+    path = docx(tmp_path / "a.docx", "Text &e;")
+    with zipfile.ZipFile(path) as parts:
+        members = {name: parts.read(name) for name in parts.namelist()}
+    body = members["word/document.xml"].decode().replace("&amp;e;", "&e;")
+    head, _, rest = body.partition("?>")
+    members["word/document.xml"] = f"{head}?>{declared}{rest}".encode()
+    with zipfile.ZipFile(path, "w") as parts:
+        for name, data in members.items():
+            parts.writestr(name, data)
+    assert "SECRET" not in read_document(path).text
+
+
+def test_a_work_is_read_once_until_its_files_change(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("books/part").mkdir(parents=True)
+    for name in ("part/2.txt", "part/10.txt"):
+        written(Path("books", name), f"Part {name}")
+    [work] = works_in(Path("books"))[0]
+    assert text_of(work) == "Part part/2.txt\n\nPart part/10.txt"
+    report_of.cache_clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(works, "read_document", None)
+        assert text_of(work).startswith("Part"), "kept"
+    works.content_of.cache_clear()
+    report_of.cache_clear()
+    written(Path("books/part/2.txt"), "Changed")
+    assert text_of(work) == "Changed\n\nPart part/10.txt"
+
+
+def test_two_works_of_one_name_are_refused(tmp_path):
+    for name in ("a.txt", "a.md"):
+        written(tmp_path / name, "Text.")
+    with pytest.raises(InputError, match=r"a\.txt: a work 'a' was given before, at .*a\.md; remove one"):
+        works_in(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "module"), [("a.pdf", "pypdf"), ("a.html", "bs4"), ("a.txt", "charset_normalizer")]
+)
+def test_without_the_extra_the_module_is_named(tmp_path, monkeypatch, name, module):
+    monkeypatch.setitem(sys.modules, module, None)
+    path = tmp_path / name
+    path.write_bytes(b"caf\xe9")
+    with pytest.raises(InputError, match=rf"needs the module {module}; install the extra 'documents'"):
+        read_document(path)

@@ -1,0 +1,193 @@
+"""An audit of books: what was read is told, works are cut alike, and whole works are read for what is given back."""
+
+import os
+import random
+import re
+from collections import Counter
+from math import comb, inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_up_studies import CONFIG, ROOT
+
+from made_up_books import docx, folders_of_books, prose
+from pretrace.benchmarks.loaders.local import texts_of
+from pretrace.benchmarks.works import report_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import content_of
+from pretrace.studies import Plan, load_study
+from pretrace.studies.audit_study import TEXTS, WORKS
+from pretrace.studies.books import ALIKE, smallest_effect
+from pretrace.studies.shared import Benchmark
+from pretrace.studies.user_files import CHECKED, check_user_files, description
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv(CHECKED, raising=False)
+    content_of.cache_clear()
+    report_of.cache_clear()
+    folders_of_books(tmp_path)
+    return tmp_path
+
+
+def loaded(**given):
+    paths = {"texts": "books/", "known": "drafts", "model": "smollm2-135m"} | given
+    named = {key: path for key, path in paths.items() if path is not None}
+    return load_study(CONFIG | {"study": "audit"} | named, ROOT / "config")
+
+
+def passages(study) -> list:
+    entry = study.benchmarks.entries[TEXTS]
+    return texts_of(Path(entry.path), Path(entry.known), cut=entry.cut)
+
+
+def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(folder):
+    study = loaded()
+    texts = passages(study)
+    cut = study.benchmarks.entries[TEXTS].cut
+    assert (cut.size, cut.unit, cut.each, cut.unwrap) == (64, "words", 17, True), (
+        "1,400 words have 17 in their middle"
+    )
+    assert set(Counter(text.document for text in texts).values()) == {17}
+    assert {len(text.text.split()) for text in texts} == {64}
+    assert not any(re.search(r"\w\n\w", text.text) for text in texts), "line ends that only some works have"
+    entry = study.benchmarks.entries[WORKS]
+    whole = {text.document: text for text in texts_of(Path(entry.path), Path(entry.known))}
+    for text in texts:
+        words = " ".join(whole[text.document].text.split())
+        place = words.index(" ".join(text.text.split()))
+        assert 0.09 < place / len(words) < (place + len(text.text)) / len(words) < 0.91
+    labels = {text.document: text.label for text in texts}
+    assert {name for name, label in labels.items() if label is None} == {"novel", "parts", "memoir", "essays"}
+    assert {(run.benchmark, bool(run.methods), run.extraction is not None) for run in study.runs} == {
+        (TEXTS, True, False), (WORKS, False, True), ("famous_passages", True, False)
+    }  # fmt: skip
+
+
+def test_what_was_read_and_what_would_be_found_is_told(folder):
+    study = loaded()
+    told = "\n".join(description(study, CONFIG | {"model": "smollm2-135m"}))
+    assert "in question, books: 4 works" in told.replace(f"{folder}/", "")
+    assert (
+        "novel: 1,804 words, 22 passages, EPUB; left out: contents (3 words), front matter (3 words)" in told
+    )
+    assert "parts: 1,506 words in 3 files, 18 passages, EPUB" in told
+    assert "memoir: 1,500 words, 18 passages, DOCX; left out: contents (2 words)" in told
+    assert re.search(
+        r"essays: 2,500 words, .*, PDF; removed: hyphens at line ends \(\d+\), page headers \(\d+\)", told
+    )
+    assert "not read: 1 file: cover.jpg" in told
+    assert "and 2 more" in told, "ten of twelve drafts"
+    assert "cut: 17 passages of 64 words of each work, spread alike" in told
+    assert f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; with 24 unread" in told
+
+
+def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
+    reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).artifact("audit").reads}
+    extraction = reads["extraction", "smollm2-135m", TEXTS]
+    assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS}.parquet"), extraction
+
+
+def test_the_check_of_an_audit_has_no_remark_on_books_of_one_kind(folder):
+    told = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
+    assert told[-1].startswith("in question (label null): essays, memoir, novel, parts; given as unread")
+
+
+def test_longer_words_are_matched_in_characters(folder):
+    for number in range(12):
+        Path(f"drafts/draft {number:02d}.txt").write_text(prose(1500, f"d{number}", letters=8))
+    study = loaded()
+    cut = study.benchmarks.entries[TEXTS].cut
+    assert cut.unit == "characters"
+    letters = {None: [], 0: []}
+    for text in passages(study):
+        letters[text.label].append(len("".join(text.text.split())))
+    means = [np.mean(own) for own in letters.values()]
+    assert means == pytest.approx([cut.size, cut.size], rel=0.02)
+    assert {text.length for text in passages(study)} == {None}
+    told = check_user_files(Plan(study), CONFIG | {"model": "smollm2-135m"})
+    assert not any("medians" in line or "Length alone" in line for line in told)
+    assert any("matched in characters because words have other lengths" in line for line in told)
+
+
+def test_a_language_without_spaces_is_cut_in_characters(folder):
+    for file in [*Path("books").glob("*.*"), *Path("drafts").iterdir()]:
+        file.unlink()
+    signs = "天地玄黄宇宙洪荒日月盈昃辰宿列张寒来暑往秋收冬藏"
+    for number, side in enumerate(["books"] * 2 + ["drafts"] * 12):
+        text = "".join(random.Random(number).choices(signs, k=3000))
+        Path(side, f"{number}.txt").write_text(text, encoding="gb18030")
+    for file in Path("books/parts").iterdir():
+        file.unlink()
+    study = loaded()
+    assert study.benchmarks.entries[TEXTS].language == "zh"
+    assert {len(text.text) for text in passages(study)} == {128}
+
+
+def test_a_short_work_is_named_and_does_not_shorten_the_others(folder):
+    Path("books/poem.txt").write_text(prose(100, "poem"))
+    study = loaded()
+    assert study.benchmarks.entries[TEXTS].cut.each == 17
+    told = description(study, CONFIG | {"model": "smollm2-135m"})
+    assert any("shorter than 17 passages and not compared: poem (100 words)" in line for line in told)
+
+
+def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
+    study = loaded()
+    before = Benchmark(study, TEXTS).content
+    names = [Path(file).name for file in Plan(study).user_texts]
+    assert names == ["essays.pdf", "memoir.docx", "novel.epub", "1.epub", "2.epub", "10.epub",
+                     *(f"draft {number:02d}.txt" for number in range(12))]  # fmt: skip
+    docx(Path("books/memoir.docx"), prose(1500, "another memoir"))
+    os.utime("books/memoir.docx", (0, 0))
+    content_of.cache_clear()
+    report_of.cache_clear()
+    assert Benchmark(study, TEXTS).content[0] != before[0]
+    assert Benchmark(study, TEXTS).content[1] == before[1]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"known": None}, r"config: known: an audit compares the works of books.* give them as known=FOLDER"),
+        ({"known": "known.jsonl"}, r"books has works and known\.jsonl has passages.*--label none books > "),
+        ({"texts": "known.jsonl"}, r"drafts has works and known\.jsonl has passages.*--label 0 drafts > "),
+        ({"known": "books"}, r"the work 'essays' is in question and known"),
+        ({"texts": "short.txt"}, r"short\.txt: no work is as long as a passage of"),
+        ({"texts": "{}"}, r"the name has braces"),
+        ({"texts": "empty"}, r"empty: the folder has no document"),
+    ],
+)
+def test_mistakes_are_named_before_any_job(folder, given, message):
+    Path("known.jsonl").write_text('{"text": "never read"}\n')
+    Path("short.txt").write_text("A few words.")
+    Path("{}").mkdir()
+    Path("{}/a.txt").write_text("A few words.")
+    Path("empty").mkdir()
+    with pytest.raises(InputError, match=message):
+        loaded(**given)
+
+
+def test_an_exchange_of_works_finds_the_smallest_effect_in_four_of_five_cases():
+    """Simulated: normal scores, of which a tenth of the variance is the work's, and exact exchanges of whole works."""
+    rng = np.random.default_rng(0)
+    suspects, known, each, times, draws = 5, 12, 10, 600, 400
+    effect = smallest_effect(suspects, known, each)
+    found = 0
+    for _ in range(times):
+        scores = rng.normal(0, np.sqrt(ALIKE), (suspects + known, 1)) + rng.normal(
+            0, np.sqrt(1 - ALIKE), (suspects + known, each)
+        )
+        means = scores.mean(axis=1)
+        means[:suspects] += effect
+        exchanged = rng.permuted(np.tile(means, (draws, 1)), axis=1)[:, :suspects].mean(axis=1)
+        found += (1 + (exchanged >= means[:suspects].mean()).sum()) / (draws + 1) <= 0.05
+    assert found / times == pytest.approx(0.8, abs=0.05)
+
+
+@pytest.mark.parametrize(("suspects", "known"), [(1, 18), (1, 19), (2, 5), (2, 4), (5, 2)])
+def test_an_exchange_of_few_works_finds_nothing(suspects, known):
+    assert (smallest_effect(suspects, known, 20) == inf) == (1 / comb(suspects + known, known) > 0.05)
