@@ -21,5 +21,6 @@ with job_log(snakemake.log[0]):
         scored_benchmark(snakemake.params.positive, files.positive_scores, files.positive, None)
         if files.positive
         else None,
+        randomised=snakemake.params.randomised,
     )
     write_parquet(snakemake.output[0], table)

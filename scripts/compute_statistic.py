@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-from pretrace.evaluation.audit_scores import Conditions
 from pretrace.evaluation.statistics import STATISTICS, StatisticInputs
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
@@ -15,7 +14,6 @@ with job_log(snakemake.log[0]):
         files={kind: path for kind, path in snakemake.input.items() if path},
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
-        conditions=[Conditions(**keys) for keys in options.pop("conditions")],
         **options,
     )
     write_parquet(snakemake.output[0], STATISTICS[snakemake.wildcards.statistic].table(inputs))

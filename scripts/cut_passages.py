@@ -1,4 +1,4 @@
-"""Cut documents into passages of one length, as JSON lines for an audit or a corpus test.
+"""Cut documents into passages of one length, as JSON lines for an audit.
 
 python scripts/cut_passages.py --words 64 --most 20 --label none books/ > texts.jsonl
 python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
@@ -38,8 +38,8 @@ def main() -> None:
         help="passages of a document at most, evenly spread, without its first and last tenth (default, all)",
     )
     parser.add_argument("--label", choices=["none", "0", "1"], required=True,
-                        help="none: texts in question; 0: texts that the model cannot have read; 1: suspected texts "
-                             "of a corpus test")  # fmt: skip
+                        help="none: texts in question; 0: texts that the model cannot have read; 1: as none, in a "
+                             "file that has no text without a label")  # fmt: skip
     parser.add_argument(
         "--document", action="store_true", help="each FOLDER is one work, whose documents are its parts"
     )

@@ -48,9 +48,6 @@ def arguments() -> argparse.Namespace:
     )
     for command in (canaries, wordings):
         command.add_argument("--out", type=Path, required=True, help="a folder for publish.txt and key.jsonl")
-        command.add_argument(
-            "--seed", type=int, help="draw from this number and not from the system's entropy"
-        )
     return parser.parse_args()
 
 
@@ -72,9 +69,8 @@ def drawn_from(options: argparse.Namespace, rng: random.Random) -> tuple[list[Dr
 
 def main() -> None:
     options = arguments()
-    rng = random.SystemRandom() if options.seed is None else random.Random(options.seed)
     try:
-        drawn, places = drawn_from(options, rng)
+        drawn, places = drawn_from(options, random.SystemRandom())
         digest = write_key(drawn, options.out, places)
     except InputError as error:
         sys.exit(f"error: {error}")
@@ -82,10 +78,6 @@ def main() -> None:
     print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
     print(f"{private} private texts and the key, which stays private: {options.out / 'key.jsonl'}")
     print(f"SHA-256 of the key: {digest}")
-    if options.seed is not None:
-        print(
-            f"Drawn from seed {options.seed}. Whoever knows the seed can draw the same key: keep it private, too."
-        )
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ from pretrace.render.rows import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
-from pretrace.studies.sealing import told
+from pretrace.runtime.provenance import code_digest
+from pretrace.studies.sealing import edited, repeats, told
 
 CONCLUDING = {
     "audit": audit.lines,
@@ -26,6 +27,13 @@ with job_log(snakemake.log[0]):
     artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
     called = {slug: name for artifact in artifacts for slug, name in artifact.names.items()}
     rendered = {artifact.artifact: rendering_of(artifact, folder) for artifact in artifacts}
+    seals = read_json(snakemake.input.seals) if snakemake.input.seals else []
+    others = {
+        path.parent.name: read_json(path)
+        for path in folder.parent.glob("*/seals.json")
+        if path.parent != folder
+    }
+    doubts = [*edited(seals, code_digest()), *repeats(seals, others)] if seals else []
     failed = [sentence for record in rendered.values() for sentence in record["failed"]]
     empty = [sentence for record in rendered.values() for sentence in record["empty"]]
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
@@ -36,10 +44,10 @@ with job_log(snakemake.log[0]):
         folder=folder,
         configuration=snakemake.params.configuration,
         provenance=provenance,
-        warnings=[*failed, *empty, *incomplete_passes(provenance, called)],
+        warnings=[*doubts, *failed, *empty, *incomplete_passes(provenance, called)],
         names=snakemake.params.names,
         left_out=snakemake.params.left_out,
-        sealed=told(read_json(snakemake.input.seals)) if snakemake.input.seals else (),
+        sealed=told(seals) if seals else (),
         shots={
             name: ids
             for benchmark, path in drawn
@@ -53,4 +61,6 @@ with job_log(snakemake.log[0]):
         if name in named(artifact) and rendered[artifact.artifact]["shown"]
         for line in lines_of(in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names))
     ]
-    write_text(snakemake.output.headline, "".join(f"{line}\n" for line in [*concluding, *failed, *empty]))
+    write_text(
+        snakemake.output.headline, "".join(f"{line}\n" for line in [*concluding, *doubts, *failed, *empty])
+    )

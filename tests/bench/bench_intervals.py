@@ -1,21 +1,29 @@
 """Coverage of 95 % intervals of true positive rates and size of tests, by simulation: as they are and centred.
 
 python tests/bench/bench_intervals.py --repetitions 2000 --resamples 400
+python tests/bench/bench_intervals.py --sizes --repetitions 120   # of 1 + 1 to 60 + 60 texts, and of few documents
 """
 
 import argparse
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
+from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.metrics import LEVELS, METRICS
 from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking, compact
+from pretrace.evaluation.scores import UnitScores, text_units
 from pretrace.evaluation.significance import (
     bootstrap_test,
     centred,
     percentile_interval,
 )
+from pretrace.methods.settings import Column
+from pretrace.render.names import BLIND
+from pretrace.render.results import above_baseline
+from pretrace.render.tables.table import best, beyond_chance
 
 SHIFTS = (0.0, 0.5, 1.5)
 RATES = [METRICS.index(f"tpr_at_{level}_fpr") for level in LEVELS]
@@ -72,12 +80,103 @@ def print_rates(repetitions, resamples):
             print(f"| {texts} | {level} % | {' | '.join(cells)} |", flush=True)
 
 
+SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 60)
+DOCUMENTS = (5, 10, 20)
+METHODS = ("loss", "zlib", "lowercase", "ref", "gap_k", "blind")
+"""Six methods with one setting; the stars are those above the last."""
+
+DISTANCES = (0.0, 0.6, 1.8)
+"""AUC 0.5, 0.66 and 0.90."""
+
+TEXTS = 10
+SHARE = 0.4
+"""Texts of a document, half of each class, and how much of a score's variance they have in common."""
+
+
+def benchmark_of(label, document):
+    ids = [f"{place:05d}" for place in range(len(label))]
+    columns = {"text_id": ids, "text": ids, "subset": "", "fold": 0, "document": document}
+    return pd.DataFrame(columns).assign(label=label.astype(int), length=pd.array([64] * len(ids), "Int64"))
+
+
+def printed(benchmark, scores, seed, resamples):
+    """Return what a table would print of default settings: rows of metrics, and whether a method has a star."""
+    units = text_units(benchmark)
+    columns = {Column(method, view="original"): own for method, own in zip(METHODS, scores, strict=True)}
+    metrics, tests = evaluate(
+        {"text": UnitScores(units, columns, {})}, benchmark,
+        study="bench", model=str(seed), benchmark_name="", resamples=resamples,
+    )  # fmt: skip
+    metrics = metrics[metrics["selection"].eq("default")].assign(control=metrics["method"].eq(BLIND), panel=0)
+    tests = tests[
+        tests["test"].eq("bootstrap") & tests["selection"].eq("default") & tests["baseline"].eq(BLIND)
+    ]
+    return metrics, tests.assign(star=above_baseline(tests).fillna(False).astype(bool))
+
+
+def sizes(label, document, distance, repetitions, resamples):
+    """Return shares by name: columns with a star and with a bold value, and, of the intervals, those that cover.
+
+    Scores have a share 0.4 of their variance in common inside a document, and half of the rest between methods.
+    """
+    rng = np.random.default_rng([len(label), len(set(document)), int(10 * distance)])
+    benchmark = benchmark_of(label, document)
+    codes = np.unique(document, return_inverse=True)[1]
+    inside = (
+        1 / len(set(document)) if document[0] else 0.0
+    )  # of the pairs, which have a document's effect in common
+    share = SHARE if document[0] else 0.0
+    truth = (1 - inside) * ndtr(distance / 2**0.5) + inside * ndtr(distance / (2 * (1 - share)) ** 0.5)
+    found = []
+    for seed in range(repetitions):
+        common = rng.normal(size=len(label))
+        scores = [
+            share**0.5 * rng.normal(size=len(label))[codes]
+            + ((1 - share) / 2) ** 0.5 * (common + rng.normal(size=len(label)))
+            + distance * label
+            for _ in METHODS
+        ]
+        metrics, tests = printed(benchmark, scores, seed, resamples)
+        rows = metrics[metrics["metric"] == "auc"]
+        bold = best(rows, ["panel"]) & beyond_chance(rows, ["panel"])
+        known = rows[rows["low"].notna()]
+        found.append({
+            "star": tests.loc[tests["metric"] == "auc", "star"].any(),
+            "rate": tests.groupby("metric")["star"].any().drop("auc", errors="ignore").mean(),
+            "bold": bold.any(),
+            "covers": ((known["low"] <= truth) & (truth <= known["high"])).mean(),
+        })  # fmt: skip
+    return pd.DataFrame(found).astype(float).mean()
+
+
+def print_sizes(repetitions, resamples):
+    """A row for each number of texts of each class, then for each number of documents of five and five texts."""
+    alike = [(np.arange(2 * n) < n, np.full(2 * n, ""), f"{n} + {n} texts") for n in SIZES]
+    alike += [(np.arange(n + 60) < n, np.full(n + 60, ""), f"{n} + 60 texts") for n in (2, 5, 10)]
+    alike += [
+        (
+            np.tile(np.arange(TEXTS) < 5, n),
+            np.repeat([f"d{place}" for place in range(n)], TEXTS),
+            f"{n} documents",
+        )
+        for n in DOCUMENTS
+    ]
+    for label, document, name in alike:
+        null, *others = [sizes(label, document, distance, repetitions, resamples) for distance in DISTANCES]
+        covers = " / ".join(
+            "-" if np.isnan(row["covers"]) else f"{100 * row['covers']:.0f}" for row in (null, *others)
+        )
+        star, rate, bold = (f"{100 * np.nan_to_num(null[key]):.1f}" for key in ("star", "rate", "bold"))
+        print(f"| {name} | {star} | {rate} | {bold} | {covers} |", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--resamples", type=int, default=300)
+    parser.add_argument("--sizes", action="store_true")
     given = parser.parse_args()
-    print_rates(given.repetitions, given.resamples)
+    (print_sizes if given.sizes else print_rates)(given.repetitions, given.resamples)
 
 
 if __name__ == "__main__":

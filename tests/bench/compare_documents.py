@@ -28,7 +28,10 @@ NUMBER = r"(-?\d+(?:\.\d+)?)"
 SMALL, MEDIUM = "pico-en-small", "pico-en-medium"
 SMOLLM, NULL = "smollm2-135m", "pico-en-small-null"
 AUC, INTERVAL = ("value",), ("value", "low", "high")
+BEST = ("value", "best_low", "best_high")
+"""An interval that pays for the choice of the best method."""
 PLACEBOS = (*INTERVAL, "placebo_mean", "placebo_sd", "rank")
+OVER_DRAWS = ("value", "sd")
 
 
 class Found(NamedTuple):
@@ -41,6 +44,8 @@ class Found(NamedTuple):
     columns: tuple[str, ...] = AUC
     subset: str = ""
     selection: str = "held_out"
+    draws: int = 1
+    """Of shots, of which the row is the mean."""
 
 
 class Row(NamedTuple):
@@ -66,10 +71,10 @@ def extracted(document: str, scale: float = 1, *columns: str) -> Row:
     return Row("tables/extraction.csv", where, columns or ("extractable",), scale, 0.02)
 
 
-def corpus(model: str, method: str, *columns: str, scale: float = 1, tolerance: float = 0.1) -> Row:
-    """Return the row of table `corpus_test`; effects are in standard deviations, so twice an AUC's tolerance."""
-    where = (("model", model), ("method", method))
-    return Row("tables/corpus_test.csv", where, columns or INTERVAL, scale, tolerance)
+def audited(model: str) -> Row:
+    """Return the effect of an audit's texts together; in standard deviations, so twice an AUC's tolerance."""
+    where = (("model", model), ("unit", "all"), ("method", "combined"))
+    return Row("tables/audit.csv", where, ("effect",), tolerance=0.1)
 
 
 def answered(model: str, metric: str, *columns: str) -> Row:
@@ -85,6 +90,11 @@ def answered(model: str, metric: str, *columns: str) -> Row:
     )
 
 
+def shots_of(method: str, *columns: str) -> Found:
+    """Return a method's row over the three draws of shots of the real model."""
+    return Found(SMOLLM, "sotu_shots", 32, method, columns, draws=3)
+
+
 RELEASED = {
     "Mistral-7B": "mistral-7b", "Mixtral-8x7B": "mixtral-8x7b", "LLaMA-2-13B": "llama-2-13b",
     "LLaMA-2-70B": "llama-2-70b", "GPT-3, 69 books": "gpt-3",
@@ -97,29 +107,28 @@ LICENCES = {
 # {} is a number; the numbers are compared in order with the columns of what follows
 SENTENCES: list[tuple[str, str, list[Source]]] = [
     (README, "of 2005-2020, 32 words | SmolLM2-135M | Gap-K% | {} [{}, {}] | {} [{}, {}] |",
-     [Found(SMOLLM, "sotu", 32, "gap_k", INTERVAL), Found(SMOLLM, "sotu", 32, "blind", INTERVAL)]),
-    (README, "| the same with shots | SmolLM2-135M | Con-ReCall | {} [{}, {}] | {} [{}, {}] |",
-     [Found(SMOLLM, "sotu_shots", 32, "con_recall", INTERVAL), Found(SMOLLM, "sotu_shots", 32, "blind", INTERVAL)]),
+     [Found(SMOLLM, "sotu", 32, "gap_k", BEST), Found(SMOLLM, "sotu", 32, "blind", INTERVAL)]),
+    (README, "| the same with shots | SmolLM2-135M | Con-ReCall | {} ± {} | {} [{}, {}] |",
+     [shots_of("con_recall", *OVER_DRAWS), Found(SMOLLM, "sotu_shots", 32, "blind", INTERVAL)]),
     (README, "split of addresses, 64 words | trained here on the members | Min-K% | {} [{}, {}] | {} [{}, {}] |",
-     [Found(MEDIUM, "sotu_split", 64, "min_k", INTERVAL), Found(MEDIUM, "sotu_split", 64, "blind", INTERVAL)]),
+     [Found(MEDIUM, "sotu_split", 64, "min_k", BEST), Found(MEDIUM, "sotu_split", 64, "blind", INTERVAL)]),
     (README, "split by date, 64 words | trained here on the members | Min-K%++ | {} [{}, {}] | {} [{}, {}] |",
-     [Found("pico-en-temporal", "sotu_temporal", 64, "min_k_pp", INTERVAL),
+     [Found("pico-en-temporal", "sotu_temporal", 64, "min_k_pp", BEST),
       Found("pico-en-temporal", "sotu_temporal", 64, "blind", INTERVAL)]),
     (README, "Chinese, 512 words | trained here on the members | Min-K%++ | {} [{}, {}] | {} [{}, {}] |",
-     [Found("pico-zh-small", "peoples_daily", 512, "min_k_pp", INTERVAL),
+     [Found("pico-zh-small", "peoples_daily", 512, "min_k_pp", BEST),
       Found("pico-zh-small", "peoples_daily", 512, "blind", INTERVAL)]),
     (README, "trained here on neither members nor non-members | ReCall | {} [{}, {}] | {} [{}, {}] |",
-     [Found(NULL, "sotu_split", 64, "recall", INTERVAL), Found(NULL, "sotu_split", 64, "blind", INTERVAL)]),
+     [Found(NULL, "sotu_split", 64, "recall", BEST), Found(NULL, "sotu_split", 64, "blind", INTERVAL)]),
     (EMBEDDED, "AUC of Loss is {}; its placebos have {} ± {}.",
      [Found(SMOLLM, "sotu", 32, "loss", ("value", "placebo_mean", "placebo_sd"))]),
     (EMBEDDED, "Gap-K% ({}) ranks first", [Found(SMOLLM, "sotu", 32, "gap_k")]),
     (EMBEDDED, "A bag of words that sees no model reaches {} [{}, {}].",
      [Found(SMOLLM, "sotu", 32, "blind", INTERVAL)]),
-    (EMBEDDED, "ReCall has {} and Con-ReCall {}, and both rank first",
-     [Found(SMOLLM, "sotu_shots", 32, "recall"), Found(SMOLLM, "sotu_shots", 32, "con_recall")]),
+    (EMBEDDED, "over three draws, ReCall has {} ± {} and Con-ReCall {} ± {}",
+     [shots_of("recall", *OVER_DRAWS), shots_of("con_recall", *OVER_DRAWS)]),
     (EMBEDDED, "Their placebos have {} and {} on average",
-     [Found(SMOLLM, "sotu_shots", 32, "recall", ("placebo_mean",)),
-      Found(SMOLLM, "sotu_shots", 32, "con_recall", ("placebo_mean",))]),
+     [shots_of("recall", "placebo_mean"), shots_of("con_recall", "placebo_mean")]),
     (EMBEDDED, "the bag of words is at chance ({})", [Found(MEDIUM, "sotu_split", 64, "blind")]),
     (EMBEDDED, "Min-K% reaches {} in the small model and {} in the medium one at 64 words",
      [Found(SMALL, "sotu_split", 64, "min_k"), Found(MEDIUM, "sotu_split", 64, "min_k")]),
@@ -137,7 +146,7 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "In the null model Gap-K% has {} [{}, {}].", [Found(NULL, "sotu_split", 64, "gap_k", INTERVAL)]),
     (EMBEDDED, "a bag of words has {} [{}, {}], above every method",
      [Found("pico-en-temporal", "sotu_temporal", 64, "blind", INTERVAL)]),
-    (EMBEDDED, "over three draws ReCall has {} to {} and Con-ReCall {} to {}.",
+    (EMBEDDED, "single draws of ReCall have {} to {} and of Con-ReCall {} to {}",
      [Row("tables/repetitions.csv", (("method", method), ("selection", "held_out")),
           ("min value", "max value")) for method in ("recall", "con_recall")]),
     (EMBEDDED, "RMIA finds {} in the small model, where Min-K% finds {}.",
@@ -170,15 +179,10 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "greedy decoding emits {} %",
      [Row("tables/extraction.csv", (("model", "pico-en-by-heart"), ("subset", "100x"), ("unit", "class"), ("label", 1)),
           ("greedy",), 100, 0.2)]),
-    (EMBEDDED, "| medium, at random within addresses | 431 texts, 421 held out | {} [{}, {}] |",
-     [corpus(MEDIUM, "loss")]),
-    (EMBEDDED, "| null model, the same texts | 431, 421 | {} [{}, {}] |", [corpus(NULL, "loss")]),
-    (EMBEDDED, "| whole addresses in or out | 34 addresses, 34 held out | {} [{}, {}] |",
-     [corpus("pico-en-segments", "loss")]),
-    (EMBEDDED, "the effect exceeds that on the reference model by {} [{}, {}].", [corpus(MEDIUM, "difference")]),
-    (EMBEDDED, "After seven texts of their own class, {} % of the members and {} % of the non-members are less likely "
-     "in the medium model, {} % and {} % in the null model.",
-     [corpus(model, "codec", "suspected_share", "held_out_share", scale=100) for model in (MEDIUM, NULL)]),
+    (EMBEDDED, "| medium, at random within addresses | {} |", [audited(MEDIUM)]),
+    (EMBEDDED, "| null model, the same texts | {} |", [audited(NULL)]),
+    (EMBEDDED, "| whole addresses in or out | {} |", [audited("pico-en-segments")]),
+    (EMBEDDED, "| by date | {} |", [audited("pico-en-temporal")]),
     *((EXTRACTION, f"| {name} | {tokens} | {{}} | {{}} | {{}} | {{}} |",
        [extracted(name, 1, "extractable", "greedy", "fifty"),
         extracted(name, 1, "longest_run")._replace(tolerance=20)])
@@ -206,8 +210,14 @@ def checks() -> Iterator[tuple[str, str, str, list[Source]]]:
         for row in rows:
             label = row.split(" | ")[0].removeprefix("| ")
             method = methods[label.removesuffix(" (no model)")]
-            sentence = f"| {label} | {{}} [{{}}, {{}}] | {{}} ± {{}} | {{}} of"
-            yield EMBEDDED, row, sentence, [source._replace(method=method)]
+            after_shots = row.count("±") > 1
+            shown = "{} ± {}" if after_shots else "{} [{}, {}]"
+            found = (
+                shots_of(method, *OVER_DRAWS, *PLACEBOS[3:])
+                if after_shots
+                else source._replace(method=method)
+            )
+            yield EMBEDDED, row, f"| {label} | {shown} | {{}} ± {{}} | {{}} of", [found]
 
 
 def words(document: str) -> str:
@@ -261,6 +271,8 @@ def value_of(tables: pd.DataFrame, source: Found, column: str) -> float:
     if column not in tables:
         return NAN
     mine = tables[tables[column].notna() & tables["subset"].astype(object).fillna("").eq(source.subset)]
+    if "draws" in tables:
+        mine = mine[mine["draws"].fillna(1).eq(source.draws)]
     for key in ("model", "benchmark", "length", "method", "selection"):
         mine = mine[mine[key].eq(getattr(source, key))]
     return NAN if mine.empty else float(mine[column].iloc[0])

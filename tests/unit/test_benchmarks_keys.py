@@ -17,13 +17,11 @@ from scipy.stats import binom, binomtest
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.audit_checks import check_corpus
+from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.keys import draw_canaries, draw_wordings, words_of_text, write_key
-from pretrace.benchmarks.slices import Slice
-from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
-from pretrace.evaluation.corpus_test import corpus_test
-from pretrace.evaluation.corpus_units import prepared
-from pretrace.methods.bag_of_words import word_counts
+from pretrace.evaluation.audit import audit
+from pretrace.evaluation.audit_scores import ScoredBenchmark
+from pretrace.evaluation.verdict import Verdict, verdict
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
 
@@ -82,7 +80,7 @@ def test_the_key_has_each_canary_and_its_twins_and_only_canaries_are_published(f
     assert digest in publish.read_text(encoding="utf-8")
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     assert "[canary-003, after about 43 % of the book]" in publish.read_text(encoding="utf-8")
-    check_corpus(key)
+    check_audit(key, key, randomised=True)
 
 
 @pytest.mark.parametrize("passages", ["passages.jsonl", "passages.csv"])
@@ -109,14 +107,11 @@ def test_a_key_is_never_overwritten(folder):
     assert not (folder / "mine" / "key.jsonl").exists()
 
 
-def test_two_draws_differ_and_a_seed_repeats_one(folder):
-    keys = []
-    for name, seed in (("a", ()), ("b", ()), ("c", ("--seed", "5")), ("d", ("--seed", "5"))):
-        done = drawn(folder, *CANARIES, "--out", name, *seed)
-        assert ("Drawn from seed 5." in done.stdout) == bool(seed)
-        keys.append((folder / name / "key.jsonl").read_bytes())
-    assert keys[0] != keys[1]
-    assert keys[1] != keys[2] == keys[3]
+def test_two_draws_differ_and_no_seed_can_be_given(folder):
+    for name in ("a", "b"):
+        drawn(folder, *CANARIES, "--out", name)
+    assert (folder / "a" / "key.jsonl").read_bytes() != (folder / "b" / "key.jsonl").read_bytes()
+    assert "unrecognized arguments: --seed" in drawn(folder, *CANARIES, "--out", "c", "--seed", "5").stderr
 
 
 @pytest.mark.parametrize(
@@ -196,14 +191,12 @@ def scored(path: Path, effect: float = 0.0) -> ScoredBenchmark:
     return ScoredBenchmark("key", frame, table)
 
 
-CONDITIONS = Conditions("none", [])
+RUN = {"start_token": "none"} | {key: [] for key in ("corpora", "references", "neighbours", "questions")}
 
 
-def p_of(path: Path, effect: float = 0.0) -> float:
+def answer(path: Path, effect: float = 0.0) -> Verdict:
     key = scored(path, effect)
-    words = word_counts(key.benchmark["text"].tolist(), "en")
-    rows = corpus_test(prepared(key, CONDITIONS, Slice("", None)), words, 199)
-    return next(row["value"] for row in rows if (row["quantity"], row["method"]) == ("p", "loss"))
+    return verdict(audit(key, key, [RUN], randomised=True))
 
 
 def canaries(folder: Path, seed: int, count: int = 8, twins: int = 4) -> Path:
@@ -232,13 +225,14 @@ def wordings(folder: Path, seed: int) -> Path:
 @pytest.mark.full
 @pytest.mark.parametrize("key", [canaries, wordings])
 def test_p_of_a_key_is_exact_where_no_model_read_it(tmp_path, key):
-    p = np.array([p_of(key(tmp_path, seed)) for seed in range(100)])
+    p = np.array([answer(key(tmp_path, seed)).p for seed in range(100)])
     for level in (0.05, 0.2, 0.5):
         assert binom.ppf(0.001, len(p), level) <= (p <= level).sum() <= binom.ppf(0.999, len(p), level)
 
 
 def test_a_model_that_read_the_canaries_is_found(tmp_path):
-    p = [p_of(canaries(tmp_path, seed, count=20, twins=9), effect=3.0) for seed in range(10)]
-    assert max(p) <= 0.05
+    answers = [answer(canaries(tmp_path, seed, count=20, twins=9), effect=3.0) for seed in range(10)]
+    assert max(found.p for found in answers) <= 0.05
+    assert {found.kind for found in answers} == {"evidence"}
     with pytest.raises(InputError, match="exists"):
         canaries(tmp_path, 0)

@@ -105,14 +105,6 @@ def test_views_start_tokens_and_references_keep_apart():
     assert partner(key(), [web, code]) is None
 
 
-def test_folds_that_all_lack_a_class_leave_nothing_to_compare_and_no_error():
-    benchmark = texts([1, 1, 0, 0], fold=[0, 1, 2, 3])
-    metrics, tests = run({("plain", ""): [3, 1, 2, 0], ("other", ""): [1, 2, 3, 4]}, benchmark)
-    assert metrics.loc[metrics["selection"] == "held_out", "value"].isna().all()
-    assert only(metrics, method="plain", selection="default", metric="auc")["value"] == 0.75
-    assert tests.loc[tests["selection"] == "held_out", "difference"].isna().all()
-
-
 def test_a_method_that_scores_one_class_alone_differs_from_none():
     members = np.where(LABEL == 1, noise(200), np.nan)
     _, tests = run({("plain", ""): noise(200, seed=1), ("other", ""): members})

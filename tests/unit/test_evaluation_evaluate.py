@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 from evaluation_tables import LABEL, auc, noise, only, run, scores, texts
 
-from pretrace.evaluation.scores import scores_of
+from pretrace.evaluation.scores import EvaluationSet, scores_of
 from pretrace.methods.settings import Column
+from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 
@@ -24,7 +25,7 @@ def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
     ]
     table = pd.concat(blocks, ignore_index=True).sample(frac=1, random_state=0)
     parts = [table[start : start + rows] for start in range(0, len(table), rows)]
-    units, columns = scores_of(parts, benchmark)["text"]
+    units, columns, _ = scores_of(parts, benchmark)["text"]
     keys = list(Column._fields)
     wide = table.assign(draw=table["draw"].fillna(-1)).pivot(index="id", columns=keys, values="score")
     assert set(columns) == set(map(Column._make, wide.columns))
@@ -82,7 +83,6 @@ def test_marks():
     assert rows["surprised", "grid", "auc", "k=2"] == ""
     assert rows["plain", "default", "tpr_at_1_fpr", ""] == "level_below_resolution"
     assert rows["plain", "default", "tpr_at_5_fpr", ""] == ""  # 1/30 is below 5 %
-    assert rows["plain", "held_out", "tpr_at_5_fpr", ""] == "level_below_resolution"  # 1/6 is not
 
 
 def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
@@ -98,6 +98,31 @@ def test_intervals_of_true_positive_rates_cover_their_mean_over_test_sets():
         mean = rows["value"].mean()
         assert (rows["low"] > mean).mean() <= 0.08, metric
         assert (rows["high"] < mean).mean() <= 0.08, metric
+
+
+def test_a_prefix_that_lost_shots_is_marked_with_those_it_has():
+    benchmark = pd.concat([texts(LABEL, length=words) for words in (32, 64)], ignore_index=True)
+    table = scores(benchmark, {("recall", "shots=7"): noise(400)}, draw=0)
+    table["shots_used"] = np.where(benchmark["length"].eq(64), 1, 7)
+    sets = [EvaluationSet("without_prefixes", 0)]
+    metrics, _ = run(table, benchmark, settings=known, evaluation_sets=sets)
+    marks = metrics[metrics["metric"].eq("auc")].groupby("length")["marks"].agg(set)
+    assert marks.to_dict() == {32: {""}, 64: {"1 of 7 shots"}}
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 5, 9, 10])
+def test_a_class_below_five_texts_has_no_interval_and_below_ten_no_test(size):
+    label = np.arange(20 + size) < size
+    metrics, tests = run({("plain", ""): label * 2.0, ("other", ""): noise(20 + size)}, texts(label))
+    assert metrics["value"].notna().all()
+    assert set(metrics[["low", "high"]].notna().all(axis=1)) == {size >= 5}
+    assert metrics["marks"].str.contains("few_texts").eq(size < 5).all()
+    assert set(tests["p"].notna()) == {size >= 10}
+    assert ("bootstrap" in set(tests["test"])) == (size >= 10)
+    if size >= 5:
+        perfect = only(metrics, method="plain", selection="default", metric="auc")
+        assert perfect["value"] == perfect["high"] == 1
+        assert perfect["low"] < 0.9, "twenty-five texts do not show an AUC of exactly 1"
 
 
 def test_intervals_of_few_documents_are_marked():

@@ -95,7 +95,7 @@ def test_chance_is_what_random_scores_reach(nonmembers):
     for _ in range(2000):
         numerators, pairs = Ranking.of(rng.normal(size=len(label)), label, rows).counts(ones)
         reached += numerators[:, 0] / pairs / 2000
-    expected = [chance(metric, np.array([float(nonmembers)]))[0] for metric in METRICS]
+    expected = [chance(metric, nonmembers) for metric in METRICS]
     np.testing.assert_allclose(reached, expected, atol=5 * 0.08 / np.sqrt(2000))
     if nonmembers == 67:
         assert expected[METRICS.index("tpr_at_5_fpr")] == pytest.approx(4 / 68)
@@ -150,10 +150,7 @@ def test_allowed_false_positives_are_exact_whole_numbers(level, strict):
     for nonmembers in range(1, 2001):
         wrong = np.arange(nonmembers + 1)
         fits = wrong * 100 < level * nonmembers if strict else wrong * 100 <= level * nonmembers
-        assert (
-            allowed_false(f"tpr_at_{level}_fpr{strict}", np.array([float(nonmembers)]))[0]
-            == wrong[fits].max()
-        )
+        assert allowed_false(f"tpr_at_{level}_fpr{strict}", nonmembers) == wrong[fits].max()
 
 
 def test_a_class_that_a_resample_lost_leaves_no_pairs():

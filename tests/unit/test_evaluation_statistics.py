@@ -4,7 +4,6 @@ import made_up_prefixes as made_up
 import numpy as np
 import pytest
 
-from pretrace.evaluation.audit_scores import Conditions
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.roc import Ranking, compact
 from pretrace.evaluation.scores import evaluation_sets, scores_of
@@ -33,7 +32,6 @@ def inputs(tmp_path_factory) -> StatisticInputs:
         files={kind: str(folder / f"{kind}.parquet") for kind in frames}
         | {"passes": str(folder / "passes.json")},
         store=folder / "store",
-        conditions=[Conditions("none", [])],
         draws=[0],
         resamples=20,
         pooled=False,
@@ -41,7 +39,7 @@ def inputs(tmp_path_factory) -> StatisticInputs:
     )
 
 
-@pytest.mark.parametrize("name", ["roc", "density", "shift", "corpus"])
+@pytest.mark.parametrize("name", ["roc", "density", "shift"])
 def test_a_statistic_has_the_columns_that_it_registers_and_reads_back_the_same(name, inputs, tmp_path):
     table = STATISTICS[name].table(inputs)
     assert len(table)
@@ -60,10 +58,6 @@ def test_curves_are_of_every_set_of_the_draws_at_default_and_best_settings(input
     assert set(points["selection"]) == {"default", "best_on_test"}
     assert set(points["evaluation_set"]) == {"all", "without_prefixes", "balanced"}
     assert set(points["draw"].dropna()) == {0}, "the draws of the runs"
-
-
-def test_a_corpus_is_tested_whole_and_by_subset(inputs):
-    assert set(STATISTICS["corpus"].table(inputs)["subset"]) == {"", *made_up.SUBSETS}
 
 
 @pytest.mark.parametrize("texts", [40, 3000])

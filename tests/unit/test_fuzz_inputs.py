@@ -25,7 +25,7 @@ from spoiling import damaged, refuses, spoiled
 
 import hub_datasets as made
 from pretrace import benchmarks
-from pretrace.benchmarks.audit_checks import check_audit, check_corpus
+from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check_answers
@@ -218,14 +218,6 @@ def test_a_changed_file_of_a_view_is_refused_or_read_whole(tmp_path, name, seeds
             tables: list[pd.DataFrame] = []
             refused = refuses(lambda: tables.append(imported_view("paraphrase", texts, path)))  # noqa: B023
             assert name in refused or len(tables[0]) == texts_in(path)
-
-
-@SEEDS
-def test_a_changed_file_of_a_corpus_test_is_refused_or_checked(tmp_path, seeds):
-    for seed in seeds:
-        with limited(seed) as draw:
-            path = written(tmp_path, "t.jsonl", good_rows(), draw)
-            refuses(lambda: check_corpus(path))  # noqa: B023
 
 
 @SEEDS

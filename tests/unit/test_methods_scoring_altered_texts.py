@@ -10,6 +10,7 @@ import pytest
 from made_up_stores import Store, a_run, mean_logprob, score_of
 
 from pretrace.methods.scoring import COLUMNS
+from pretrace.passes.prompt_prefix import NO_SHOT
 from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
@@ -113,7 +114,8 @@ def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no
 ) -> None:
     store.add(prefix="nonmember", draw=0, shots=7, changes={"32-03": {"shots_used": 5}})
     store.add(prefix="member", draw=0, shots=7,
-              changes={"32-03": {"shots_used": 6}, "32-04": {"shots_used": 4}, "32-05": {"shots_used": 0}})  # fmt: skip
+              changes={"32-03": {"shots_used": 6}, "32-04": {"shots_used": 4},
+                       "32-05": {"skipped": NO_SHOT}})  # fmt: skip
     scores = score_of(store, a_run("recall", "con_recall"), prefixes=drawn(store.benchmark))
     used = scores[scores["setting"].isin(["shots=7", "gamma=0.5;shots=7"])].set_index(["method", "id"])[
         "shots_used"

@@ -279,6 +279,17 @@ def test_a_pass_names_the_gpu_that_computed_it(monkeypatch):
     assert gpu_name("cpu") is gpu_name("api") is None
 
 
+def test_shots_that_do_not_fit_are_said_by_length_and_number(manifest):
+    (view,) = manifest["views"]
+    used = [(64, 7, 1), (64, 7, 3), (32, 7, 7), (128, 1, 0), (32, None, None)]
+    views = [view | {"length": words, "shots": shots, "shots_used": fit} for words, shots, fit in used]
+    (listed,) = provenance.passes([manifest | {"views": views}])
+    assert listed["remarks"] == [
+        "128 words: 0 of 1 shots fit into the model's context, so methods with 1 shots have a dash",
+        "64 words: 1 of 7 shots fit into the model's context, so methods with 7 shots are marked",
+    ]
+
+
 def test_every_gpu_of_a_model_is_listed_once(manifest):
     (view,) = manifest["views"]
     gpus = ["H200", "H100", None, "H100"]

@@ -11,6 +11,7 @@ from made_up_jobs import expected_statistics, rows
 from pretrace.benchmarks.slices import Slice
 from pretrace.models.tokens import load_tokenizer
 from pretrace.passes.index import PassIndex
+from pretrace.passes.prompt_prefix import NO_SHOT
 from pretrace.passes.sharing import SharedCache
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PassKey
@@ -136,14 +137,13 @@ def test_a_prefix_too_long_for_the_context_loses_its_first_shots(job, tiny_model
     assert {row["shots_used"] for row in inner} == {1}
 
 
-def test_no_shot_is_left_where_a_text_fills_the_context(job, ids_of):
-    rows = stored(job, inner_start=True, max_length=8)
-    assert {row["shots_used"] for row in rows} == {0}
-    own = ids_of(TEXTS[0])
-    assert (rows[0]["truncated"], rows[0]["token_ids"]) == (True, own[:7])
-    alone = stored(job, **NO_PREFIX, max_length=8)
-    assert rows[0]["logprobs"] == alone[0]["logprobs"]
-    assert {row["shots_used"] for row in alone} == {None}
+def test_texts_that_leave_no_room_for_a_shot_are_not_read_and_counted_as_skipped(job):
+    manifest = job([request(), request(**NO_PREFIX)], max_length=8)
+    counts = {row["prefix"]: (row["shots_used"], row["skipped"]) for row in manifest["views"]}
+    assert counts == {"nonmember": (0, len(TEXTS)), "": (None, 1)}
+    read = rows(job, manifest, prefix="nonmember", draw=0, shots=2)
+    assert [row["skipped"] for row in read] == [NO_SHOT, NO_SHOT, NO_SHOT, "no tokens", NO_SHOT]
+    assert not any(row["token_ids"] for row in read)
 
 
 def test_the_store_is_asked_by_the_exact_prefix(job):

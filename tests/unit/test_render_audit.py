@@ -23,7 +23,9 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])
-    verdict = f"Evidence of training: {made_up.MODEL} finds 6 of 6 documents more familiar"
+    verdict = (
+        f"Evidence of training: {made_up.MODEL} finds your 6 documents together (6 of 6 also alone) more"
+    )
     (line,) = lines(data)
     assert line.startswith(verdict)
     assert "likeliest reason" in line
@@ -40,18 +42,21 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("study", "unchecked"),
+    ("study", "said"),
     [
-        ("audit_evidence", ["Whether a classifier tells your texts", "it needs 10 documents of each side"]),
-        ("audit_few", ["Anything: every check needs 10 known documents"]),
-        ("audit_invalid", []),
+        ("audit_evidence", "If the known texts are unread and of the same kind"),
+        (
+            "audit_untested",
+            "Have at least 5 documents in question, each a whole work, and 20 known documents.",
+        ),
+        ("audit_few", "Have at least 19 known documents"),
+        ("audit_invalid", "by their words alone"),
+        ("audit_none", "a difference only if"),
     ],
 )
-def test_the_box_names_each_check_that_was_not_made(study: str, unchecked: list[str], tmp_path: Path):
+def test_the_box_says_what_the_answer_rests_on_or_lacks(study: str, said: str, tmp_path: Path):
     page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)["html"].read_text()
-    box = page.split("<table")[0]
-    assert ("Not checked" in box) == bool(unchecked)
-    assert not [words for words in unchecked if words not in box]
+    assert said in page.split("<table")[0]
 
 
 def test_chinese_passages_are_called_by_their_first_characters():

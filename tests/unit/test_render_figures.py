@@ -103,6 +103,19 @@ def test_the_headline_names_what_exceeds_chance_the_controls_and_the_placebos(tm
     assert "In 1 of 1 tests a method found training that no control explains" in reading
 
 
+def test_a_null_model_is_no_test_and_what_is_found_in_it_is_said(tmp_path):
+    study = made_up.make_study(tmp_path, separation=made_up.SEPARATION | {"min_k_pp": 2.5, "blind": 0.05})
+    null = HEADLINE | {"null_models": [made_up.MODEL]}
+    reading = made_up.draw(null, study).reading
+    assert reading == (
+        "In no test did a method find training that no control explains. Of 1 models that saw neither class, a method "
+        "found training in 1."
+    )
+    table = made_up.draw(null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study)
+    assert "Of 1 models that saw neither class, a method beats the blind classifier on" in table.reading
+    assert "panels without placebos" not in table.reading
+
+
 def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(results: Results):
     panels = [made_up.PANEL | {"label": "new against old"}, made_up.OTHER_PANEL]
     axes = made_up.draw(
@@ -121,7 +134,7 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     best, blind = frame[frame["best"]].iloc[0], frame[frame["method"] == "blind"].iloc[0]
     cells = {
         "texts and model": "speeches, 64 words, tiny-135m",
-        "AUC": f"{best['value']:.2f} [{best['low']:.2f}, {best['high']:.2f}]",
+        "AUC": f"{best['value']:.2f} [{best['best_low']:.2f}, {best['best_high']:.2f}]",
         "bag of words": f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}]",
         "rank among placebos": f"{best['rank']:.0f} of 5, mean {best['placebo_mean']:.2f}",
     }

@@ -21,13 +21,11 @@ import pytest
 import test_evaluation_audit
 import test_render_reproduction
 import yaml
-from made_up_results import BENCHMARK, LENGTH, MODEL
-from test_evaluation_corpus import compared, rows_of, short_of_texts, side
+from made_up_results import BENCHMARK, MODEL
 from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.corpus_test import corpus_sizes
 from pretrace.evaluation.extraction import summary
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.catalogue import RENDERERS
@@ -71,23 +69,6 @@ def audited(
     scored = ScoredBenchmark("texts", scored.scores, texts)
     frame = audit(scored, scored, [test_evaluation_audit.RUN], positive=positive)
     return results_of(folder, {"audit": frame, "benchmarks": texts})
-
-
-def corpus_tested(
-    folder: Path, scored: ScoredBenchmark, *, size: bool = False, codec: Iterable[Any] = (), **entry: Any
-) -> Results:
-    """A corpus test, and on demand its size and CoDeC."""
-    computed = {
-        "corpus": rows_of(scored, 200),
-        "corpus_size": corpus_sizes(compared(scored)) if size else [],
-        "codec": codec,
-    }
-    keys = {"subset": "", "length": 64, "start_token": "none", "reference": "other"}
-    frames = {
-        name: made_up_results.statistic(name, pd.DataFrame(rows).assign(**keys))
-        for name, rows in computed.items()
-    }
-    return results_of(folder, frames, **entry)
 
 
 def extracted(
@@ -137,9 +118,6 @@ def timed(folder: Path) -> Results:
 
 BOOKS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
 DRAFTS = [(f"draft {number}", 0, [0.0]) for number in range(19)]
-CODEC = [
-    {"shots": 7, "label": label, "n": n, "value": value} for label, n, value in ((1, 50, 0.62), (0, 40, 0.4))
-]
 
 STUDIES: dict[str, Callable[[Path], Results]] = {
     "plain": made_up_results.make_study,
@@ -150,16 +128,10 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "audit_evidence": lambda folder: audited(
         folder, 24, 80, shift=2.5, positive=test_evaluation_audit.positive(1.5)
     ),
-    "audit_none": partial(audited, documents=24, known=80, seed=2),
-    "audit_few": partial(audited, documents=8, known=36, shift=9.0),
+    "audit_none": lambda folder: audited(folder, 24, 80, seed=2, positive=test_evaluation_audit.positive(1.5)),
+    "audit_untested": partial(audited, documents=8, known=80, shift=9.0),
+    "audit_few": partial(audited, documents=4, known=36, shift=9.0),
     "audit_invalid": partial(audited, documents=60, known=200, shift=2.5, wordy=True),
-    "corpus": lambda folder: corpus_tested(folder, side(effect=1.5), codec=CODEC),
-    "corpus_by_design": lambda folder: corpus_tested(folder, side(effect=1.5, within=True), randomised=True),
-    "corpus_smaller_effect": lambda folder: corpus_tested(folder, side(effect=3.0, dated=1.5)),
-    "corpus_dated": lambda folder: corpus_tested(folder, side(dated=1.5)),
-    "corpus_nothing": lambda folder: corpus_tested(folder, side(within=True), size=True),
-    "corpus_few": lambda folder: corpus_tested(folder, short_of_texts(12)),
-    "corpus_unequal": lambda folder: corpus_tested(folder, short_of_texts(60, effect=1.5), size=True),
     "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
     "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
     "reproduction": lambda folder: test_render_reproduction.make_study(new(folder)),
@@ -177,7 +149,6 @@ OWN = {"model": MODEL, "benchmark": BENCHMARK}
 EVERY_NUMBER = test_render_reproduction.ARTIFACT | {
     "options": test_render_reproduction.ARTIFACT["options"] | {"every": True}
 }
-CORPUS = OWN | {"length": LENGTH, "start_token": "none", "references": ["other"]}
 
 
 def plain(renderer: str, **other: Any) -> tuple[str, dict[str, Any]]:
@@ -194,8 +165,7 @@ def questions(slug: str, study: str = "questions", **options: Any) -> tuple[str,
 
 
 def of_study(study: str, renderer: str, **panel: Any) -> tuple[str, dict[str, Any]]:
-    own = CORPUS if study.startswith("corpus") else OWN
-    return study, made_up_results.artifact(renderer, panels=[own | panel])
+    return study, made_up_results.artifact(renderer, panels=[OWN | panel])
 
 
 ARTIFACTS = {
@@ -229,9 +199,6 @@ ARTIFACTS = {
     "positions_of_one": questions("de_cop_figure8", document="d03"),
     "seconds": questions("de_cop_table13", "times"),
     **{name: of_study(name, "audit") for name in STUDIES if name.startswith("audit")},
-    **{name: of_study(name, "corpus_test") for name in STUDIES if name.startswith("corpus")},
-    "corpus_nothing": of_study("corpus_nothing", "corpus_test", size=True),
-    "corpus_unequal": of_study("corpus_unequal", "corpus_test", size=True),
     **{name: of_study(name, "extraction") for name in STUDIES if name.startswith("extraction")},
     "reproduction": ("reproduction", test_render_reproduction.ARTIFACT),
     "reproduction_every": ("reproduction", EVERY_NUMBER),
@@ -307,7 +274,6 @@ PRINTED = ["label"]
     [
         "audit_evidence",
         "blind_audit",
-        "corpus",
         "extraction_map",
         "methods",
         "metrics",

@@ -6,9 +6,12 @@ tests/unit/test_render_layout.py` writes it again.
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
+from scipy.stats import norm
 
 from pretrace.render.phrases import signed
+from pretrace.render.rows import for_the_best
 from pretrace.render.tables.table import (
     Block,
     Cell,
@@ -53,15 +56,29 @@ def test_every_format_is_as_it_was():
 
 def test_what_an_interval_does_not_tell_from_chance_is_not_beyond_it():
     rows = [
-        ("auc", 0.51, True),
-        ("auc", 0.5, False),
-        ("auc", None, True),
-        ("tpr_at_5_fpr", 0.06, True),
-        ("tpr_at_5_fpr", 0.04, False),
-        ("accuracy", 0.1, True),
+        ("auc", 0.51, 100, "", True),
+        ("auc", 0.5, 100, "", False),
+        ("auc", None, None, "", True),
+        ("auc", None, 4, "few_texts", False),
+        ("tpr_at_5_fpr", 0.06, 100, "", True),  # of 100 non-members the level is 6/101
+        ("tpr_at_5_fpr", 0.055, 100, "", False),
+        ("tpr_at_5_fpr", 0.055, 1000, "", True),
+        ("accuracy", 0.1, 100, "", True),
     ]
-    frame = pd.DataFrame(rows, columns=["metric", "low", "beyond"])
-    assert beyond_chance(frame).tolist() == frame["beyond"].tolist()
+    frame = pd.DataFrame(rows, columns=["metric", "low", "n_nonmembers", "marks", "beyond"])
+    frame = frame.assign(value=0.7, high=0.9, control=False, row=frame.index)
+    assert beyond_chance(frame, ["row"]).tolist() == frame["beyond"].tolist()
+
+
+def test_the_interval_of_the_best_of_several_is_bonferronis():
+    draws, half = np.random.default_rng(0).normal(0.5, 0.05, (20_000, 8)), 0.05 * norm.ppf(0.975)
+    frame = pd.DataFrame({"value": draws[0], "low": draws[0] - half, "high": draws[0] + half, "panel": 0})
+    ends = for_the_best(frame.assign(control=False), ["panel"])
+    wider = draws[0][:, None] + 0.05 * norm.ppf(1 - 0.05 / 16) * np.array([-1, 1])
+    np.testing.assert_allclose(ends, wider)
+    assert (np.abs(draws.max(axis=1) - 0.5) > 0.05 * norm.ppf(1 - 0.05 / 16)).mean() < 0.05
+    alone = for_the_best(frame.assign(control=[False] + 7 * [True]), ["panel"])
+    np.testing.assert_allclose(alone, frame[["low", "high"]], err_msg="of one method and controls")
 
 
 def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():

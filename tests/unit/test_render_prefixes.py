@@ -68,6 +68,26 @@ def test_a_star_over_draws_holds_in_every_draw():
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("renderer", ["headline", "blind_audit"])
+def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(
+    renderer: str, results: Results, metrics: pd.DataFrame
+):
+    frame = draw(renderer, results).frame
+    assert frame.groupby("method")["draws"].first().to_dict() == {
+        "blind": 1,
+        "con_recall": 2,
+        "loss": 1,
+        "recall": 2,
+    }
+    for row in frame[frame["draws"] == 2].to_dict("records"):
+        drawn = pd.concat(
+            only(metrics, draw=number, method=row["method"], subset=row["subset"]) for number in range(2)
+        )
+        drawn = drawn[~drawn["setting"].str.contains("access")]
+        assert (row["value"], row["sd"]) == pytest.approx((drawn["value"].mean(), drawn["value"].std()))
+        assert row["low"] == drawn["low"].min()
+
+
 def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results: Results):
     table = draw(
         "method_table", results, baseline="blind", selection=["default"], options={"published_test": True}

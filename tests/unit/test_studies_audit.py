@@ -13,7 +13,7 @@ from made_up_studies import CONFIG, ROOT, checkpoint
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
-from pretrace.studies.sealing import changed, digest_of, sealed, short_names, told
+from pretrace.studies.sealing import changed, digest_of, edited, repeats, sealed, short_names, told
 from pretrace.studies.shared import Benchmark
 from pretrace.studies.user_files import description
 
@@ -189,6 +189,26 @@ def test_an_edited_record_is_told():
     page = dict(told(seals))
     assert "edited" in page["Seal 1"]
     assert "edited" not in page["Seal 2"]
+
+
+def test_edited_code_is_told_beside_the_answer():
+    seals = seal_of(PLAN | {"versions": {"pretrace": "c1", "code": "ab"}})
+    assert edited(seals, "ab") == []
+    assert "edited after the plan was sealed" in edited(seals, "cd")[0]
+    (warning,) = edited(seal_of(PLAN | {"versions": {"pretrace": "c1-dirty", "code": "ab"}}), "ab")
+    assert "no commit holds" in warning
+
+
+def test_other_audits_of_the_same_texts_or_model_are_counted():
+    own = seal_of(PLAN)
+    others = {
+        "other model": seal_of(PLAN | {"checkpoints": {"target": {"hub": "a/c", "commit": "c1"}}}),
+        "other texts": seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}),
+        "neither": seal_of(PLAN | {"checkpoints": {}, "files": {"texts.jsonl": "ef"}}),
+    }
+    (told_once,) = repeats(own, others)
+    assert told_once.startswith("2 other audits in results/ share texts (1) or the model (1)")
+    assert repeats(own, {"neither": others["neither"]}) == []
 
 
 def test_the_digest_depends_on_content_and_not_on_order():

@@ -309,7 +309,6 @@ BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]
     [
         (files([{"text": "a b", "label": 1}]), "texts.jsonl: ... non-member"),
         (files([WITHHELD], artifacts=["audit"]), "texts.jsonl: the audit has no text to ask about"),
-        (files([WITHHELD], artifacts=["corpus_test"]), "texts.jsonl: ... Add suspected texts with label 1"),
         (("answers.csv", [COLUMNS, "d0,0,0,0,E,A"], answers()), "answers.csv:2: true_answer is 'E'"),
         (("known.jsonl", [json.dumps(WITHHELD)], study(
             runs=BOTH, artifacts={"audit": {"panels": [AT | {"benchmark": "texts"}]}},

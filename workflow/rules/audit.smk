@@ -19,5 +19,6 @@ rule audit_texts:
         known=pair.known,
         positive=pair.positive,
         language=benchmark_entry.language,
+        randomised=benchmark_entry.randomised,
     script:
         "../../scripts/audit_texts.py"

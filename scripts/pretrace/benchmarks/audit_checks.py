@@ -1,4 +1,4 @@
-"""Look at the texts of an audit or a corpus test before any job: what makes a result wrong or weak is in the files.
+"""Look at the texts of an audit before any job: what makes a result wrong or weak is in the files.
 
 An error stops the run; a remark is printed once, with its count and its remedy. Needs neither pandas nor torch.
 """
@@ -11,15 +11,24 @@ from math import comb, prod
 from pathlib import Path
 from statistics import fmean, median
 
+from pretrace.benchmarks.audit_design import (
+    LEVEL,
+    WHOLE_WORKS,
+    checks_can_fail,
+    counted,
+    documents_for_checks,
+    has_p,
+    known_for_p,
+    names_of_parts,
+)
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import located
-from pretrace.benchmarks.ngrams import ngrams, ngrams_of_all, overlap
+from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 
-RUN = {"words": 8, "characters": 16}  # length of the n-grams that two texts are compared by
 OVERLAPPING = (
     0.2  # share of a text's n-grams in the other class, as in the strictest split of Duan et al., COLM 2024
 )
@@ -31,13 +40,8 @@ RANGES_APART = 1.25  # ratio of the shortest text of one class to the longest of
 SPREAD = 1.5  # ratio of the longest to the shortest text from which on the texts do not have one length
 CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a check of sizes may fail
 PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
-FEWEST_TEXTS = 20  # with fewer known non-members, a text has p <= 0.05 only if it scores above all of them
-FEWEST_DOCUMENTS = 10  # with fewer known documents an audit has no p (evaluation.document_test)
-FEWEST_OF_CORPUS = 20  # documents of each class that docs/corpus.md asks for
 LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
-LEVEL = 0.05
-
 CUT = "Cut all texts to one length with scripts/cut_passages.py (docs/audit.md)."
 
 Located = tuple[str, Text]
@@ -80,20 +84,24 @@ class ClassTexts:
         return numbers
 
 
-def check_audit(texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None) -> list[str]:
-    """Check the suspects (label null) of the file `texts` against the known non-members (label 0) of `known`.
+def check_audit(
+    texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None, *, randomised: bool = False
+) -> list[str]:
+    """Check the suspects (label null; where there are none, label 1) of the file `texts` against the known non-members
+    (label 0) of `known`.
 
-    `known` may be the same file; None if the non-members are in no file of the user's. Returns the remarks. Raises
-    `InputError` if a class is missing, if the same text or document is in both classes, if most suspects overlap with
-    known non-members, or if lengths or subsets leave nothing to compare.
+    `known` may be the same file; None if the non-members are in no file of the user's. `randomised`: labels were drawn
+    at random within documents, which share words and lengths by design, so that only the p that is possible is checked.
+    Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
+    most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
     rows = list(located(texts, cut=cut))
-    suspects = _side("suspects (label null)", texts, rows, None, language)
+    label = None if any(text.label is None for _, text in rows) else 1
+    suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
     if not suspects.rows:
         raise InputError(
             f"{texts}: the audit has no text to ask about: {_labels(rows)}. Give the texts in question label null (in "
-            "CSV: empty). To test suspected documents with label 1 together, name artifacts: [corpus_test] "
-            "(docs/corpus.md)."
+            "CSV: empty)."
         )
     _refuse_nonsense(suspects)
     if known is None:
@@ -111,6 +119,8 @@ def check_audit(texts: Path, known: Path | None, language: str = "en", cut: Cut 
             "under the run's key calibrate_on (docs/audit.md)."
         )
     _refuse_nonsense(nonmembers)
+    if randomised and suspects.documents & nonmembers.documents:
+        return [*_equal_within(suspects, nonmembers), *_too_few_drawn(suspects, nonmembers)]
     shared = _shared(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
     return [
@@ -126,35 +136,8 @@ def check_audit(texts: Path, known: Path | None, language: str = "en", cut: Cut 
         *_forms(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),
+        *(remark for side in (suspects, nonmembers) for remark in (*_parts(side), *_copies(side))),
         *_too_few(suspects, nonmembers),
-    ]
-
-
-def check_corpus(texts: Path, language: str = "en") -> list[str]:
-    """Check the suspected texts (label 1) of a corpus test against the held-out ones (label 0) of the same file.
-
-    Where documents hold texts of both classes (canaries and twins, wordings, orders), classes share words and lengths
-    by design, and only the p that is possible is checked. Returns the remarks. Raises `InputError` if a class is
-    missing, and at what `check_audit` raises it at.
-    """
-    rows = list(located(texts))
-    suspects = _side("suspected texts (label 1)", texts, rows, 1, language)
-    held_out = _side("held-out texts (label 0)", texts, rows, 0, language)
-    if not (suspects.rows and held_out.rows):
-        missing = "held-out texts with label 0" if suspects.rows else "suspected texts with label 1"
-        raise InputError(
-            f"{texts}: a corpus test compares suspected texts (label 1) with held-out ones (label 0): {_labels(rows)}. "
-            f"Add {missing} (docs/corpus.md)."
-        )
-    if suspects.documents & held_out.documents:
-        return [*_equal_within(suspects, held_out), *_least_p(suspects, held_out)]
-    return [
-        *_shared(suspects, held_out),
-        *_repeats(suspects),
-        *_repeats(held_out),
-        *_without_counterpart(suspects, held_out),
-        *_lengths(suspects, held_out),
-        *_least_p(suspects, held_out),
     ]
 
 
@@ -343,7 +326,8 @@ def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
         raise InputError(
             f"{first} and {second}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
             "whole documents whether they were read. Give known texts that the model cannot have read a document of "
-            "their own, under another name."
+            "their own, under another name; or, if what is published was drawn at random within documents, write "
+            "randomised: true in the benchmark's entry (docs/canaries.md)."
         )
 
 
@@ -381,48 +365,53 @@ def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
-def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on too few known texts or documents."""
-    texts, documents = len(known.rows), len(known.documents)
-    remarks = []
-    if texts < FEWEST_TEXTS:
-        remarks.append(
-            f"{known.file}: only {texts} {known.name}: no text can have a p below 1/{texts + 1} = "
-            f"{1 / (texts + 1):.2g}. Have more."
-        )
-    if documents < FEWEST_DOCUMENTS and (suspects.documents or known.documents):
-        remarks.append(
-            f"{known.file}: the {known.name} come from {documents} document{'s' * (documents != 1)} (column "
-            f"document), so the audit will have no p-value. Have at least {FEWEST_DOCUMENTS}, better 20."
-        )
-    return remarks
-
-
-def _least_p(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
-    """Remark on a test whose least possible p is above `LEVEL`, or that has few documents."""
-    weakness = ""
-    if both := suspects.documents & held_out.documents:
-        own, held = (Counter(text.document for text in side.texts) for side in (suspects, held_out))
-        ways = prod(comb(own[document] + held[document], own[document]) for document in both)
-        advice = "Have more documents with texts of both classes, or more held-out texts in each."
-    else:
-        suspected, others = _strata(suspects), _strata(held_out)
-        ways = prod(comb(suspected[slices] + others[slices], suspected[slices]) for slices in suspected)
-        advice = f"Have at least {FEWEST_OF_CORPUS} documents of each."
-        counts = suspected.total(), others.total()
-        if min(counts) < FEWEST_OF_CORPUS:
-            weakness = f"{counts[0]} documents are suspected and {counts[1]} held out, so only large effects are found"
-    if ways * LEVEL < 1:
-        weakness = f"the corpus test cannot have a p below 1/{ways} = {1 / ways:.2g}, so it can find nothing"
-    return [f"{suspects.file}: {weakness}. {advice}"] if weakness else []
-
-
-def _strata(side: ClassTexts) -> Counter[frozenset[Slice]]:
-    """Count documents by their subsets and lengths; a text without a document is one."""
-    slices: dict[str, set[Slice]] = defaultdict(set)
+def _parts(side: ClassTexts) -> list[str]:
+    """Remark on documents that are called chapters."""
+    first: dict[str, str] = {}
     for text in side.texts:
-        slices[text.document or text.text_id].add(text.slice)
-    return Counter(map(frozenset, slices.values()))
+        first.setdefault(text.document, text.text)
+    first.pop("", None)
+    return [
+        f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
+        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS}"
+        for named in [names_of_parts(first.items())] if named
+    ]  # fmt: skip
+
+
+def _copies(side: ClassTexts) -> list[str]:
+    """Remark on two documents of a side that are near-copies."""
+    documents: dict[str, set[NGram]] = defaultdict(set)
+    for text in side.texts:
+        documents[text.document or text.text_id].update(ngrams(side.spaced(text), RUN[side.unit]))
+    return [
+        f"{side.file}: the documents {pair[0]!r} and {pair[1]!r} of the {side.name} share at least {COPIED:.0%} of "
+        f"their runs of {RUN[side.unit]} {side.unit}: the answer will be invalid. {WHOLE_WORKS}"
+        for pair in [near_copies(documents)] if pair
+    ]  # fmt: skip
+
+
+def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on too few documents for a p, or for a test of whether the two sides are comparable."""
+    ours, theirs = (len({text.document or text.text_id for text in side.texts}) for side in (suspects, known))
+    start = f"{known.file}: {counted(ours, 'document')} in question and {counted(theirs, 'known document')}"
+    if not has_p(ours, theirs):
+        return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
+    if not checks_can_fail(ours, theirs):
+        return [
+            f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
+            f"Have {documents_for_checks(ours)}."
+        ]
+    return []
+
+
+def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on a draw within documents whose least possible p is above `LEVEL`."""
+    own, held = (Counter(text.document for text in side.texts if text.document) for side in (suspects, known))
+    ways = prod(comb(own[document] + held[document], own[document]) for document in own.keys() & held.keys())
+    return [
+        f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the audit can find nothing. Have more "
+        "documents with texts of both labels, or more known texts in each."
+    ] * (ways * LEVEL < 1)
 
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:

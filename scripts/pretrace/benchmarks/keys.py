@@ -162,7 +162,7 @@ def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
 def write_key(drawn: Sequence[Drawn], folder: Path, places: Iterable[str]) -> str:
     """Write `publish.txt` and `key.jsonl` into the folder. Returns the SHA-256 of the key.
 
-    The key is a `local` benchmark for the corpus test: label 1 for published texts, 0 for private ones. Only its owner
+    The key is a `local` benchmark for an audit: label 1 for published texts, 0 for private ones. Only its owner
     may read it. `places` says where each text goes. Raises `InputError` if one of the files exists.
     """
     key, publish = folder / "key.jsonl", folder / "publish.txt"

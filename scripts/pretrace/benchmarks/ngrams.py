@@ -5,12 +5,18 @@ shares most of its n-grams with members is hardly one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.logs import log
 
 NGram = tuple[str, ...]
+
+RUN = {"words": 8, "characters": 16}
+"""Length of the runs by which an audit compares two texts, by the unit of their language."""
+
+COPIED = 0.5
+"""Share of a document's runs in another one from which on it is a copy."""
 
 
 def ngrams(text: str, n: int) -> list[NGram]:
@@ -28,6 +34,19 @@ def overlap(text: str, stream: set[NGram], n: int) -> float:
     """Return the share of the text's n-grams that occur in `stream`, 0 to 1; 0 for a text with fewer than n words."""
     own = ngrams(text, n)
     return sum(ngram in stream for ngram in own) / len(own) if own else 0.0
+
+
+def near_copies(documents: Mapping[str, set[NGram]]) -> list[str]:
+    """Return the names of the first two documents that share `COPIED` of the n-grams of either; nothing if none do."""
+    holders: dict[NGram, list[str]] = {}
+    for name, own in documents.items():
+        shared = Counter(other for ngram in own for other in holders.get(ngram, ()))
+        for other, count in sorted(shared.items()):
+            if count >= COPIED * min(len(own), len(documents[other])):
+                return [other, name]
+        for ngram in own:
+            holders.setdefault(ngram, []).append(name)
+    return []
 
 
 def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> list[Sequence[Text]]:

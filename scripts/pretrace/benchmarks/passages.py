@@ -1,4 +1,4 @@
-"""Cut documents into passages of one length, for audits and corpus tests."""
+"""Cut documents into passages of one length, for audits."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path

@@ -119,7 +119,7 @@ class BenchmarkEntry(Keys):
     caution: Maybe[str] = None
     """A caution that is printed under every table and figure of its documents."""
     randomised: bool = False
-    """Members were drawn at random within each document. `corpus_test`, which exchanges labels within documents, then
+    """Members were drawn at random within each document. `audit`, which then exchanges labels within documents,
     takes nothing for granted."""
     rebuilt: bool = False
     """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a

@@ -1,149 +1,257 @@
-"""Do audited texts differ from the known non-members in what a model has no part in: their wording and their sizes?"""
+"""Are texts in question and known ones of the same kind? Checks that see no model, by exchanges of whole documents."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.audit_scores import own_documents
-from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, LEAST_DOCUMENTS
-from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import CROSS_FITTED, placements
-from pretrace.methods.bag_of_words import word_counts
-from pretrace.methods.blind import blind
-from pretrace.methods.statistics import LabelledTexts
+from pretrace.benchmarks.audit_design import names_of_parts
+from pretrace.benchmarks.languages import unit_of, units
+from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
+from pretrace.evaluation.averages import Record
+from pretrace.evaluation.exchange import SUMMING, normal_scores
+from pretrace.evaluation.resampling import relabellings
+from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
+from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
-WORDING, SIZES, CLASSIFIER = "wording", "size", "word_classifier"
-ONE_SIDED = frozenset({WORDING})
-"""Controls in which only a high score is suspicious."""
+WORDS, LETTERS, FORM, SIZES = "words", "letters", "form", "size"
+"""Checks by exchange: a classifier of words; one of letters and signs; the greatest difference in form; in size."""
 
-MATERIAL = 0.2
-"""A difference of fewer standard deviations is not called a shift, even if many texts make it significant."""
+PARTS, COPIES = "parts", "copies"
+"""Documents that are called chapters; documents of a side that are copies of each other."""
 
-FEWEST = 10
-"""A slice with fewer texts on one side tells nothing about words."""
+RELABELLINGS = 1_999
+"""Of a check, at most."""
 
-MOST = 1000
-"""Texts of each side and slice that the words are learned from."""
+FEW = 0.1
+"""Share of outlying documents, at most."""
 
-FOLDS = 5
+FEWEST_USUAL = 8
+"""Fewer documents do not show what is usual."""
+
+MOST = 1_000
+"""Documents that are compared by `checks`, at most: a matrix of all pairs is made."""
+
+FAR = 6.0
+"""An outlying document is this much less like the others than usual, in robust standard deviations."""
+
+MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
+
+Measure = Callable[[str, Sequence[str], Sequence[str]], float]
+
+FEATURES: dict[str, Measure] = {
+    "characters a word": lambda text, words, lines: len(text) / len(words),
+    "bytes a character": lambda text, words, lines: len(text.encode()) / len(text),
+    "capital letters": lambda text, words, lines: sum(map(str.isupper, text)) / len(text),
+    "letters beyond ASCII": lambda text, words, lines: sum(c.isalpha() and not c.isascii() for c in text) / len(text),
+    "digits": lambda text, words, lines: sum(map(str.isdigit, text)) / len(text),
+    "digits within words": lambda text, words, lines: sum(bool(MIXED.search(word)) for word in words) / len(words),
+    "signs": lambda text, words, lines: sum(not c.isalnum() and not c.isspace() for c in text) / len(text),
+    "short words": lambda text, words, lines: sum(len(word) <= 3 for word in words) / len(words),
+    "different words": lambda text, words, lines: len(set(words)) / len(words),
+    "lines": lambda text, words, lines: len(lines) / len(words),
+    "line lengths": lambda text, words, lines: float(np.log1p(np.mean([len(line) for line in lines]))),
+    "hyphens at line ends": lambda text, words, lines: sum(line.rstrip().endswith("-") for line in lines) / len(words),
+    "repeated lines": lambda text, words, lines: 1 - len({*lines}) / len(lines),
+    "spaces": lambda text, words, lines: sum(map(str.isspace, text)) / len(text),
+    "decomposed letters": lambda text, words, lines: float(not unicodedata.is_normalized("NFC", text)),
+}  # fmt: skip
+"""What a text looks like, from the text, its words and its lines."""
+
+OF_SIZE: dict[str, Measure] = {
+    "characters": lambda text, words, lines: len(text),
+    "words": lambda text, words, lines: len(words),
+}
 
 
-def control_scores(
-    audited: pd.DataFrame, known: pd.DataFrame, language: str
-) -> dict[str, tuple[Floats, Floats]]:
-    """Return scores that see no model, of audited and of known texts (benchmark tables), for `document_test`.
-
-    `WORDING`: how untypical the words of a text are of the known documents, its own left out: less the cosine between
-    its weighted word counts (tf-idf) and their mean over the documents. `SIZES`: the number of characters.
+@dataclass(frozen=True)
+class Documents:
+    """The texts of an audit by document: a `table` of texts (`text, document, suspect`), and of each document its
+    `names`, `suspect` and `stratum`; `of_text` is the code of each text's document.
     """
-    ours, theirs = (np.asarray(side["text"].str.len(), np.float64) for side in (audited, known))
-    return {WORDING: _untypical(audited, known, language), SIZES: (ours, theirs)}
+
+    table: pd.DataFrame
+    names: Sequence[str]
+    suspect: Flags
+    stratum: Whole
+    of_text: Whole
+    language: str
+
+    @classmethod
+    def of(cls, table: pd.DataFrame, language: str) -> "Documents":
+        """Read a table of texts (`text, document, slice, suspect`); documents of the same slices are a stratum."""
+        grouped = table.groupby("document", sort=True)
+        slices = grouped["slice"].agg(lambda own: "|".join(sorted({*own})))
+        return cls(
+            table,
+            slices.index.tolist(),
+            grouped["suspect"].first().to_numpy(bool),
+            np.asarray(pd.factorize(slices)[0], dtype=np.intp),
+            np.asarray(grouped.ngroup(), dtype=np.intp),
+            language,
+        )
+
+    def where(self, documents: Flags) -> "Documents":
+        return Documents.of(self.table[documents[self.of_text]], self.language)
+
+    def means(self, features: Floats) -> Floats:
+        """Return the mean of each document's texts, shape (documents, features)."""
+        sums = np.stack([np.bincount(self.of_text, column) for column in features.T], axis=1)
+        return sums / np.bincount(self.of_text)[:, None]
+
+    def features(self, of: dict[str, Measure]) -> Floats:
+        """Return the features of each document that differ, as they are and as normal scores, less stratum means."""
+        rows = [[measure(text, units(text, unit_of(self.language)) or [""], text.splitlines() or [""])
+                 for measure in of.values()] for text in self.table["text"]]  # fmt: skip
+        means = self.means(np.array(rows))
+        ranks = np.stack(
+            [normal_scores(column.round(12), np.ones(len(column))) for column in means.T], axis=1
+        )
+        both = np.concatenate([means, ranks], axis=1)
+        both = both - _stratum_means(both, self.stratum)
+        return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
+
+    def weights(self) -> Iterator[Any]:
+        """Yield each document's mean weights (tf-idf) of words, then of letters: sparse (documents, words)."""
+        from scipy.sparse import csr_matrix
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        share = 1 / np.bincount(self.of_text)[self.of_text]
+        mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
+        for analyzer in (partial(_words, self.language), _letters):
+            yield mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(
+                self.table["text"]
+            )
 
 
-def _untypical(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> tuple[Floats, Floats]:
-    from scipy.sparse import csr_matrix
-    from sklearn.feature_extraction.text import TfidfTransformer
-
-    counts = csr_matrix(word_counts([*known["text"], *audited["text"]], language))
-    weights = TfidfTransformer(sublinear_tf=True).fit_transform(counts.astype(np.float64))
-    theirs, ours = weights[: len(known)], weights[len(known) :]
-    names = own_documents(known["document"], known["text_id"])
-    _, of_text, texts = np.unique(names, return_inverse=True, return_counts=True)
-    means = csr_matrix((1 / texts[of_text], (of_text, np.arange(len(known))))) @ theirs
-    total = np.asarray(means.sum(axis=0)).ravel()
-    products = np.asarray(means @ total).ravel()
-    norms = np.sqrt(total @ total - 2 * products + np.asarray(means.multiply(means).sum(axis=1)).ravel())
-    own = np.asarray(theirs.multiply(means[of_text]).sum(axis=1)).ravel()
-    known_scores = (theirs @ total - own) / np.maximum(norms[of_text], 1e-12)
-    return -np.asarray(ours @ total) / np.sqrt(total @ total), -np.asarray(known_scores)
+PUNCTUATION = ".,;:!?()[]{}\"'`*_-\u2013\u2014\u2018\u2019\u201c\u201d"
 
 
-def classifier_row(audited: pd.DataFrame, known: pd.DataFrame, language: str) -> dict[str, float | str]:
-    """Return `method, score, p` of a bag of words that learns to tell audited from known texts, out of fold.
+def _words(language: str, text: str) -> list[str]:
+    return [word.strip(PUNCTUATION) for word in words_of(text.lower(), language)]
 
-    The score is its AUC, averaged over slices with weights n_audited x n_known; the p is one-sided. Only where both
-    sides name `LEAST_DOCUMENTS`: the words of few documents always tell them apart. NaN elsewhere.
+
+def _letters(text: str) -> list[str]:
+    """Return all runs of one to three characters."""
+    return [text[start : start + n] for n in (1, 2, 3) for start in range(len(text) - n + 1)]
+
+
+def checks(documents: Documents) -> list[Record]:
+    """Return a row for each check: `method`, `p` and `effect` of those by exchange, `flagged` of the others.
+
+    `id` names the feature that differs most, or two documents. p is exact and adjusted: that of the greatest departure
+    among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993). `effect`: how much more
+    the sides differ than relabelled ones do, in standard deviations of these.
     """
-    from scipy.special import ndtr
-
-    sides = [frame.assign(length=frame["length"].fillna(-1)) for frame in (audited, known)]
-    ours, theirs = (dict(list(frame.groupby(["subset", "length"]))) for frame in sides)
-    pairs = [(ours[shared], theirs[shared]) for shared in sorted(ours.keys() & theirs.keys())]
-    pairs = [pair for pair in pairs if min(map(len, pair)) >= FEWEST]
-    documents = min(own_documents(side["document"], side["text_id"]).nunique() for side in sides)
-    if documents < LEAST_DOCUMENTS or not pairs:
-        return {"method": CLASSIFIER, "score": np.nan, "p": np.nan}
-    z, auc = _pooled([_learned(pair, language) for pair in pairs])
-    return {"method": CLASSIFIER, "score": auc, "p": float(ndtr(-z / CROSS_FITTED))}
-
-
-class _Learned(NamedTuple):
-    """Learned scores of the audited and the known texts of a slice, and the documents that they are of."""
-
-    scores: tuple[Floats, Floats]
-    documents: tuple[np.ndarray, np.ndarray]
-
-
-def _learned(pair: tuple[pd.DataFrame, pd.DataFrame], language: str) -> _Learned:
-    sides = [
-        side if len(side) <= MOST
-        else side.sort_values("text_id").sample(MOST, random_state=seed_of("shift", len(side)) % 2**32)
-        for side in pair
-    ]  # fmt: skip
-    by_document = all(side.loc[side["document"] != "", "document"].nunique() >= FOLDS for side in sides)
-    labels: list[int | None] = [*[1] * len(sides[0]), *[0] * len(sides[1])]
-    ids = [f"{number}" for number in range(len(labels))]
-    texts = [text for side in sides for text in side["text"]]
-    folds = [fold for side in sides for fold in _folds(side, by_document=by_document)]
-    learned = blind(LabelledTexts(ids=ids, texts=texts, labels=labels, folds=folds, language=language))
-    scores = np.array([learned.get(id, 0.0) for id in ids])
-    count = len(sides[0])
-    documents = (sides[0]["document"].to_numpy(str), sides[1]["document"].to_numpy(str))
-    return _Learned((scores[:count], scores[count:]), documents)
-
-
-def _folds(side: pd.DataFrame, *, by_document: bool) -> list[int]:
-    """Deal each side's units into folds, in an order that depends on their ids alone."""
-    units = side["document"].where((side["document"] != "") & by_document, side["text_id"])
-    order = sorted(units.unique(), key=lambda unit: seed_of("shift", unit))
-    number = {unit: index % FOLDS for index, unit in enumerate(order)}
-    return [number[unit] for unit in units]
-
-
-def _pooled(slices: Sequence[_Learned]) -> tuple[float, float]:
-    """Return z of no shift, and the mean AUC of slices with weights n_audited x n_known.
-
-    The variance is that of DeLong's placements summed by document over all slices (Obuchowski, Biometrics 1997), for
-    texts of one document are alike and longer texts hold shorter ones; never below Mann and Whitney's of independent
-    texts.
-    """
-    sizes = np.array([[len(side) for side in learned.scores] for learned in slices], np.float64)
-    pairs = sizes.prod(axis=1)
-    weight = pairs / pairs.sum()
-    placed = [
-        placements(np.concatenate(learned.scores), np.arange(int(counts.sum())) < counts[0])
-        for learned, counts in zip(slices, sizes, strict=True)
+    first = documents.table.groupby("document", sort=True)["text"].first()
+    parts = names_of_parts(zip(documents.names, first, strict=True))
+    copies = _copies(documents, suspect=True) or _copies(documents, suspect=False)
+    found = {PARTS: parts[:2], COPIES: copies}
+    rows: list[Record] = [
+        {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
     ]
-    auc = float(weight @ [ours.mean() for ours, _ in placed])
-    independent = float(weight**2 @ ((sizes.sum(axis=1) + 1) / (12 * pairs)))
-    clustered = sum(
-        _side_variance([own[side] for own in placed], [own.documents[side] for own in slices], weight)
-        for side in (0, 1)
-    )
-    return (auc - 0.5) / float(np.sqrt(max(independent, clustered))), auc
+    order = np.argsort([seed_of("checked", name) for name in documents.names], kind="stable")
+    return rows + _exchanged(documents.where(np.isin(np.arange(len(order)), order[:MOST])))
 
 
-def _side_variance(placed: Sequence[Floats], documents: Sequence[np.ndarray], weight: Floats) -> float:
-    """Return one side's part of the variance: by document, or if few or none are named, as if the slices were the same
-    texts at other lengths.
+def _exchanged(documents: Documents) -> list[Record]:
+    form, size = documents.features(FEATURES), documents.features(OF_SIZE)
+    hats = [
+        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights()
+    ]
+    seed = seed_of("comparable", *documents.names)
+    parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
+    values = np.concatenate(
+        [np.stack([*(separation(hat, labels) for hat in hats), _greatest(form, labels), _greatest(size, labels)])
+         for labels in parts], axis=1,
+    )  # fmt: skip
+    shares = np.stack([_share_as_high(own) for own in values])
+    least = shares.min(axis=0)
+    sums = np.abs(documents.suspect @ form), np.abs(documents.suspect @ size)
+    names = [_name(FEATURES, sums[0]), _name(OF_SIZE, sums[1])]
+    return [
+        {"method": method, "id": id, "p": float((least <= share + SUMMING).mean()),
+         "effect": float(ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0))}
+        for method, id, share, own in zip(
+            (WORDS, LETTERS, FORM, SIZES), ("", "", *names), shares[:, 0], values, strict=True
+        )
+    ]  # fmt: skip
+
+
+def _name(of: dict[str, Measure], sums: Floats) -> str:
+    return [*of][int(sums.argmax()) % len(of)]
+
+
+def _share_as_high(values: Floats) -> Floats:
+    """Return for each value the share of all that are as high."""
+    ordered = np.sort(values)
+    return 1 - np.searchsorted(ordered, values - SUMMING, side="left") / len(values)
+
+
+def _greatest(features: Floats, labels: Floats) -> Floats:
+    """Return the greatest difference of any feature for each relabelling (documents, relabellings)."""
+    return np.asarray(np.abs(features.T @ labels).max(axis=0, initial=0))
+
+
+def _leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
+    """Return the hat matrix of kernel ridge regression, less stratum means, and its leverages.
+
+    With them, `separation` gives every document the prediction of the regression on all other documents' labels.
     """
-    names, of_text = np.unique(np.concatenate(documents), return_inverse=True)
-    if "" in names or len(names) < FEWEST_DOCUMENTS:
-        errors = [own.std(ddof=1) / np.sqrt(len(own)) for own in placed]
-        return float(weight @ errors) ** 2
-    shares = [share * (own - own.mean()) / len(own) for own, share in zip(placed, weight, strict=True)]
-    sums = np.bincount(of_text, np.concatenate(shares))
-    return float(len(names) / (len(names) - 1) * sums @ sums)
+    centred = likeness - _stratum_means(likeness, stratum)
+    centred = centred - _stratum_means(centred.T, stratum).T
+    penalty = max(np.trace(centred) / len(centred), 1e-12)
+    hat = np.linalg.solve(centred + penalty * np.eye(len(centred)), centred).T
+    same = stratum[:, None] == stratum[None]
+    hat = hat + same / same.sum(axis=1, keepdims=True)
+    return hat, np.minimum(np.diag(hat), 1 - 1e-6)
+
+
+def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
+    """Return how much higher suspects' left-out predictions lie, for each relabelling (documents, relabellings)."""
+    matrix, leverage = hat
+    left_out = labels - (labels - matrix @ labels) / (1 - leverage)[:, None]
+    ours = labels.sum(axis=0)
+    return np.asarray(
+        (labels * left_out).sum(axis=0) / ours - ((1 - labels) * left_out).sum(axis=0) / (len(labels) - ours)
+    )
+
+
+def _stratum_means(values: Floats, stratum: Whole) -> Floats:
+    """Return the mean row of each row's stratum."""
+    same = (stratum[:, None] == np.arange(stratum.max(initial=0) + 1)).astype(np.float64)
+    return np.asarray(same @ (same.T @ values / np.maximum(same.sum(axis=0), 1)[:, None]))
+
+
+def outliers(documents: Documents) -> Flags:
+    """Mark documents that are far less like all others than usual: another language or script, another kind of text.
+
+    None if these are more than `FEW`: then the kinds differ. Labels play no part, so that an exchange of the other
+    documents stays exact.
+    """
+    count = len(documents.names)
+    out = np.zeros(count, dtype=bool)
+    for weights in documents.weights() if count >= FEWEST_USUAL else ():
+        own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
+        others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
+        middle = np.median(others)
+        spread = 1.4826 * np.median(np.abs(others - middle))
+        out |= (middle - others) > FAR * max(spread, 1e-12)
+    return out & (out.mean() <= FEW)
+
+
+def _copies(documents: Documents, *, suspect: bool) -> list[str]:
+    """Return the names of two documents of one side that are near-copies."""
+    unit = unit_of(documents.language)
+    runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    for code, text in zip(documents.of_text.tolist(), documents.table["text"], strict=True):
+        if documents.suspect[code] == suspect:
+            runs[documents.names[code]].update(ngrams(" ".join(units(text, unit)), RUN[unit]))
+    return near_copies(runs)

@@ -1,7 +1,7 @@
 """Means and differences of estimates, with what may be said of their error."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from statistics import mean, stdev
 from typing import Any
 
@@ -83,7 +83,8 @@ def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
 def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     """Return the mean over draws of the values that every draw has, with its standard deviation as `sd`.
 
-    Its test is that of the draw which says least for the method, so that a star holds in every draw.
+    Its test is that of the draw which says least for the method, so that a star holds in every draw; its interval
+    reaches from the lowest to the highest end of those of the draws.
     """
     means = []
     for rows in grouped(records, "panel", "metric", "selection", "method"):
@@ -94,10 +95,17 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
         means.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
             | _averaged(rows, "draw")
+            | {"low": _end(rows, "low", min), "high": _end(rows, "high", max)}
             | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
             | {**test_record(worst), "star": all(row["star"] for row in rows)}
         )
     return means
+
+
+def _end(rows: Sequence[Record], end: str, outer: Callable[[list[float]], float]) -> float | None:
+    """Return the outermost of the rows' ends; None if a row has none."""
+    ends = [known for row in rows if (known := number(row[end])) is not None]
+    return outer(ends) if len(ends) == len(rows) else None
 
 
 def averages_of(

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pretrace.evaluation.metrics import METRICS, level_of
+from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand, Rankings
@@ -63,7 +64,7 @@ def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[
     for selection in TESTED_SELECTIONS:
         for metric in TESTED:
             rows = {
-                units.columns[estimand.rankings[0].column]._replace(setting=""): estimand
+                units.columns[estimand.ranking.columns[0]]._replace(setting=""): estimand
                 for estimand in estimands
                 if estimand.selection == selection and METRICS[estimand.metric] == metric
             }
@@ -76,10 +77,7 @@ def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[
                         ambiguous.add((key, name))
                         continue
                     theirs = rows[baseline]
-                    same = all(
-                        masks[a.column] == masks[b.column]
-                        for a, b in zip(row.rankings, theirs.rankings, strict=True)
-                    )
+                    same = masks[row.ranking.columns[0]] == masks[theirs.ranking.columns[0]]
                     partial += not same
                     both = (row, theirs) if same else (row.within(theirs), theirs.within(row))
                     planned.append(Comparison(row, baseline, *both))
@@ -117,6 +115,8 @@ def compare(
 ) -> list[Tested]:
     """Run every test; the bootstrap's not where a class has few documents (`RankedUnits.few_documents`).
 
+    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class.
+
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
     """
     tested: list[Tested] = []
@@ -132,7 +132,9 @@ def compare(
         results = {} if few else {"bootstrap": bootstrap_test(centred(drawn, differences) if rate else drawn)}
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
+        small = np.array([min(rankings.sizes(pair.ours.ranking)) < LEAST_DOCUMENTS for pair in group])
         for test, result in results.items():
+            result.p[small] = np.nan
             tested += _rows(group, test, differences, result)
     return tested
 
@@ -140,11 +142,7 @@ def compare(
 def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand, float]) -> float:
     if pair.theirs is not None:
         return values[pair.theirs]
-    members, nonmembers = np.array([rankings.sizes(key) for key in pair.row.rankings], dtype=np.float64).T
-    pairs = members * nonmembers
-    if not pairs.any():
-        return np.nan  # no fold holds both classes
-    return float(np.average(chance(METRICS[pair.row.metric], nonmembers), weights=pairs))
+    return chance(METRICS[pair.row.metric], rankings.sizes(pair.row.ranking)[1])
 
 
 def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:

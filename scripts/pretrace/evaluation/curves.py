@@ -15,7 +15,7 @@ PLACES = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
 
 SELECTIONS = ("default", "best_on_test")
-"""Held-out settings differ from fold to fold, and their scores are never drawn as one."""
+"""Held-out settings may differ from fold to fold."""
 
 
 def roc_curves(
@@ -64,7 +64,7 @@ def _score_curves(
     chosen = chosen[chosen["selection"].isin(SELECTIONS)]
     if chosen.empty:
         return pd.DataFrame()
-    units, columns = scores["text"]
+    units, columns, _ = scores["text"]
     label, length = units["label"].to_numpy() == 1, units["length"].to_numpy()
     inside = {
         (texts.name, texts.draw): units["id"].isin(set(texts.ids)) if texts.ids is not None else True

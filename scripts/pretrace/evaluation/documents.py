@@ -7,6 +7,7 @@ import numpy as np
 
 from pretrace.evaluation.comparison import Tested
 from pretrace.evaluation.metrics import ACCURACIES, AUC_AS_PUBLISHED
+from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
@@ -28,15 +29,15 @@ def document_metrics(
 ) -> Iterator[tuple[Estimand, str, float, float, float]]:
     """Yield (estimand, metric, value, low, high) of documents alone.
 
-    `auc_as_published` of every estimand of one column, and the accuracies of question methods' default and grid.
+    `auc_as_published` of every estimand but held-out ones, and the accuracies of question methods' default and grid.
     `weights` (documents, resamples) are those of the bootstrap. The AUC as published is the mean over the first
     ten resamples, its interval that of a single one. An accuracy is the mean over the documents of one class; those of
     settings chosen by their AUC are not reported.
     """
     for estimand in estimands:
-        if len(estimand.rankings) > 1 or estimand.metric != 0:
+        if estimand.selection == "held_out" or estimand.metric != 0:
             continue
-        column = estimand.rankings[0].column
+        column = estimand.ranking.columns[0]
         scored = units.scored[column]
         scores, label, weight = units.scores[column, scored], units.label[scored], weights[scored]
         draws = youden_accuracy(scores, label, weight)
@@ -67,7 +68,8 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
 def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Tested]:
     """Run Welch's t-test between the scores of members and non-members, of every default setting.
 
-    Holm's family is the methods of the units. A class of one document, or scores without spread, leave nothing to test.
+    Holm's family is the methods of the units. A class of fewer than `FEWEST_DOCUMENTS`, or scores without spread, leave
+    nothing to test.
     """
     from scipy.stats import ttest_ind
 
@@ -75,11 +77,11 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
     for estimand in estimands:
         if estimand.selection != "default" or estimand.metric != 0:
             continue
-        column = estimand.rankings[0].column
+        column = estimand.ranking.columns[0]
         members, nonmembers = (
             units.scores[column, units.scored[column] & kind] for kind in (units.label, ~units.label)
         )
-        if min(len(members), len(nonmembers)) < 2:
+        if min(len(members), len(nonmembers)) < FEWEST_DOCUMENTS:
             continue
         error = np.sqrt(sum(values.var(ddof=1) / len(values) for values in (members, nonmembers)))
         if error >= NO_SPREAD:

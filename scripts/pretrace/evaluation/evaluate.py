@@ -1,6 +1,6 @@
 """From scores to the tables of metrics and tests."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,10 +9,17 @@ import pandas as pd
 
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
-from pretrace.evaluation.metrics import KEYS, METRICS, level_of
-from pretrace.evaluation.resampling import resample
-from pretrace.evaluation.roc import Flags, Floats, compact
-from pretrace.evaluation.scores import EvaluationSet, RankedUnits, Scores, ranked_units, text_units
+from pretrace.evaluation.metrics import FEW_TEXTS, KEYS, METRICS, level_of
+from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
+from pretrace.evaluation.roc import Flags, Floats, Whole, compact
+from pretrace.evaluation.scores import (
+    EvaluationSet,
+    RankedUnits,
+    Scores,
+    UnitScores,
+    ranked_units,
+    text_units,
+)
 from pretrace.evaluation.selection import (
     Choices,
     Estimand,
@@ -23,7 +30,13 @@ from pretrace.evaluation.selection import (
     mostly_empty,
     widening,
 )
-from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, centred, percentile_interval, widened
+from pretrace.evaluation.significance import (
+    AS_PUBLISHED_RESAMPLES,
+    centred,
+    percentile_interval,
+    widened,
+    wilson,
+)
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
@@ -52,11 +65,10 @@ def evaluate(
     `scores` as `scores.scores_of` gives them; their order does not matter.
 
     Selections: `grid`, a row a setting; `default`, `best_on_test` and `held_out`, the settings taken as given
-    (`selection.choose`). Every row has an interval. Variants of a method (a parameter outside the grid off its default)
-    choose for themselves, and enter no test. `pooled`: beside its subsets, the benchmark as a whole, whose rows have
-    the subset "". The same `resamples` serve every method of one subset, length, evaluation set and draw. They redraw
-    documents (or texts), each keeping its fold: redrawn within folds, which hold few documents, they would scatter too
-    little.
+    (`selection.choose`). A row of five or more texts of each class has an interval. Variants of a method (a parameter
+    outside the grid off its default) choose for themselves, and enter no test. `pooled`: beside its subsets, the
+    benchmark as a whole, whose rows have the subset "". The same `resamples` of documents (or texts) serve every method
+    of one subset, length, evaluation set and draw.
 
     Tests: `bootstrap` on default and held-out, `t_as_published` on default. Texts without a score, for one method, and
     without a label, for all, are left out.
@@ -73,19 +85,18 @@ def evaluate(
             f"benchmark '{benchmark_name}' has {(label == 1).sum()} members (label 1) and {(label == 0).sum()} "
             "non-members (label 0): metrics need both classes. Add texts of the missing class, or ask for scores alone."
         )
-    cut = []
+    cut: list[tuple[str, UnitScores, Sequence[EvaluationSet]]] = []
     if "text" in scores:
-        units, of_texts = scores["text"]
-        cut = [("text", units, of_texts, evaluation_sets)]
-        cut += [("text", units.assign(subset=""), of_texts, evaluation_sets)] * pooled
+        whole = scores["text"]._replace(units=scores["text"].units.assign(subset=""))
+        cut = [("text", of_texts, evaluation_sets) for of_texts in (scores["text"], *[whole] * pooled)]
     if "document" in scores:
-        cut.append(("document", *scores["document"], (EvaluationSet(),)))
+        cut.append(("document", scores["document"], (EvaluationSet(),)))
     metrics: Rows = []
     tests: Rows = []
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="slices") as progress:
-        for unit, units, columns, sets in cut:
-            for ranked in ranked_units(unit, units, columns, sets):
+        for unit, of_units, sets in cut:
+            for ranked in ranked_units(unit, of_units, sets):
                 rows, tested = _evaluate_units(ranked, names, resamples, settings)
                 metrics += rows
                 tests += tested
@@ -117,7 +128,7 @@ def _evaluate_units(
     ]
     describe = _Described(units, settings, choices, mostly_empty(units, settings), np.array(learned))
     grid = [
-        Estimand("grid", metric, (RankingKey(column),))
+        Estimand("grid", metric, RankingKey((column,)))
         for column in range(len(units.columns))
         for metric in range(len(METRICS))
     ]
@@ -133,36 +144,44 @@ def _evaluate_units(
         rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
     ]
     factors = widening(units, settings)
-    of_estimands = np.array([factors[estimand.rankings[0].column] for estimand in estimands])
+    of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
     draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
-    ends = zip(*_intervals(estimands, draws, values), strict=True)
+    texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
+    ends = zip(*_intervals(estimands, draws, values, texts), strict=True)
     numbers = {
         estimand: tuple(map(float, (value, *pair)))
         for estimand, value, pair in zip(estimands, values, ends, strict=True)
     }
     metrics: Rows = []
     for estimand in [*grid, *chosen]:
-        # a fold that lacks a class does not count
-        sizes = [size for size in map(rankings.sizes, estimand.rankings) if all(size)]
-        totals = (sum(size[kind] for size in sizes) for kind in (0, 1))
-        row = (*totals, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, sizes))
+        size = rankings.sizes(estimand.ranking)
+        row = (*size, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, size))
         metrics.append(describe.keys(estimand) + row)
     known = dict(zip(estimands, values, strict=True))
     tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)))
     if units.unit == "document":
         weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
         for estimand, *value in document_metrics(units, [*grid, *chosen], weights):
-            size = rankings.sizes(estimand.rankings[0])
-            metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, [size])))
+            size = rankings.sizes(estimand.ranking)
+            metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, size)))
         tested += welch_tests(units, chosen)
-    return metrics, [(*describe.keys(test.row), *test[1:]) for test in tested]
+    rows = [(*row[:-3], np.nan, np.nan, row[-1]) if FEW_TEXTS in row[-1] else row for row in metrics]
+    return rows, [(*describe.keys(test.row), *test[1:]) for test in tested]
 
 
-def _intervals(estimands: Sequence[Estimand], draws: Floats, values: Floats) -> tuple[Floats, Floats]:
-    """Return the ends of the estimands' 95 % intervals, given their resamples `draws` (estimands, resamples)."""
+def _intervals(
+    estimands: Sequence[Estimand], draws: Floats, values: Floats, texts: Whole
+) -> tuple[Floats, Floats]:
+    """Return the ends of the estimands' 95 % intervals, given their resamples `draws` (estimands, resamples).
+
+    Resamples of a value near 0 or 1 hardly scatter. So no interval is shorter than Wilson's of as many trials as the
+    smaller class has `texts`, of an AUC three times as many: near 1, its variance for n texts of each class is about
+    that of a share of 3n.
+    """
     rates = np.array([level_of(METRICS[estimand.metric]) is not None for estimand in estimands])
     low, high = percentile_interval(np.where(rates[:, None], centred(draws, values), draws))
-    return np.clip(low, 0, 1), np.clip(high, 0, 1)
+    least, greatest = wilson(values, np.maximum(texts, 1) * np.where(rates, 1.0, 3.0))
+    return np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, greatest), 0, 1)
 
 
 @dataclass(frozen=True)
@@ -176,20 +195,19 @@ class _Described:
     learned: Flags
 
     def keys(self, estimand: Estimand) -> tuple[Any, ...]:
-        """Return the keys of a row: settings in fold order; empty where a method has none."""
+        """Return the keys of a row: its setting, or those of the folds in their order."""
         units = self.units
-        columns = [units.columns[key.column] for key in estimand.rankings]
-        setting = "|".join(column.setting for column in columns)
-        about = columns[0]._asdict() | {"setting": setting if setting.strip("|") else ""}
+        columns = [units.columns[column] for column in estimand.ranking.columns]
+        about = columns[0]._asdict() | {"setting": "|".join(column.setting for column in columns)}
         if columns[0].draw < 0:
             about["draw"] = units.draw
         place = (units.slice.subset, units.slice.length, units.evaluation_set, estimand.selection)
         return (units.unit, *about.values(), *place)
 
-    def marks(self, estimand: Estimand, sizes: Iterable[tuple[int, int]]) -> str:
-        """Return the marks of a row; `sizes`: the members and non-members of each ranking."""
+    def marks(self, estimand: Estimand, size: tuple[int, int]) -> str:
+        """Return the marks of a row; `size`: its members and non-members."""
         units, selection = self.units, estimand.selection
-        columns = [key.column for key in estimand.rankings]
+        columns = [*estimand.ranking.columns]
         convention = self.settings.METHODS[units.columns[columns[0]].method].convention
         level = level_of(METRICS[estimand.metric])
         few = selection == "held_out" and units.few_documents
@@ -198,13 +216,23 @@ class _Described:
             # of a held-out value: in more than half of the folds
             "at_grid_edge": chosen and self.choices.at_edge[columns].mean() > 0.5,
             "few_documents": few,
+            FEW_TEXTS: min(size) < FEWEST_DOCUMENTS,
             "conditional_on_documents": units.groups.conditional,
             "cross_fitted": self.learned[columns].any(),
             "convention_default": selection == "default" and bool(convention),
-            "level_below_resolution": level is not None and any(level * size[1] < 100 for size in sizes),
+            "level_below_resolution": level is not None and level * size[1] < 100,
             "over_5_percent_empty": self.empty[columns].any(),
         }
-        return ";".join(sorted(mark for mark, holds in marks.items() if holds))
+        return ";".join(
+            sorted([*(mark for mark, holds in marks.items() if holds), *self._short_of_shots(columns)])
+        )
+
+    def _short_of_shots(self, columns: Sequence[int]) -> set[str]:
+        """Return the mark of a prefix that lost shots because they do not fit into the model's context."""
+        column = self.units.columns[columns[0]]
+        asked = self.settings.parse_setting(column.method, column.setting).get("shots", 0)
+        used = min(self.units.shots_used.get(place, asked) for place in columns)
+        return {f"{used} of {asked} shots"} if used < asked else set()
 
 
 def _frame(rows: Rows, columns: list[str]) -> pd.DataFrame:

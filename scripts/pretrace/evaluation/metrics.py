@@ -20,6 +20,9 @@ LEVELS = (1, 5, 10)
 METRICS = ("auc", *(f"tpr_at_{level}_fpr{strict}" for level in LEVELS for strict in ("", "_strict")))
 """Metrics of texts and documents."""
 
+FEW_TEXTS = "few_texts"
+"""The mark of a value of a class of fewer than five texts, which has no interval."""
+
 AUC_AS_PUBLISHED = "auc_as_published"
 ACCURACIES = ("accuracy_members", "accuracy_nonmembers")
 SHOWN_METRICS = (*METRICS, AUC_AS_PUBLISHED, *ACCURACIES)

@@ -64,7 +64,7 @@ def placebos(
             )
             columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
-            for ranked in ranked_units("text", units, columns, sets):
+            for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
                 rankings = Rankings(ranked)
                 estimands = choose(ranked, rankings, settings).estimands
                 values = rankings.values(estimands, np.ones((len(ranked.label), 1)))[:, 0]
@@ -74,7 +74,7 @@ def placebos(
                     "n_members": int(ranked.label.sum()), "n_nonmembers": int((~ranked.label).sum()),
                 }  # fmt: skip
                 for estimand, value in zip(estimands, values.tolist(), strict=True):
-                    column = ranked.columns[estimand.rankings[0].column]
+                    column = ranked.columns[estimand.ranking.columns[0]]
                     chosen = {"selection": estimand.selection, "metric": metrics.METRICS[estimand.metric]}
                     rows.append(of_all | column._asdict() | chosen | {"value": value})
             progress.update()

@@ -1,7 +1,10 @@
 """Stratified bootstrap of documents or texts, as whole-number weights shared by every method; exchanges of labels."""
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain, combinations, islice, product
+from math import comb, prod
 
 import numpy as np
 import pandas as pd
@@ -9,14 +12,16 @@ import pandas as pd
 from pretrace.evaluation.roc import Flags, Floats, Whole
 
 LEAST_DOCUMENTS = 10
-"""Fewer documents of a class are too few for what compares documents: the test of an audit, that of a corpus whose
-documents have different numbers of texts, tests between methods, and settings that are chosen on other documents."""
+"""Fewer documents of a class are too few for tests between methods, and for settings chosen on other documents."""
 
 FEWEST_DOCUMENTS = 5
-"""A class with fewer documents is resampled by text, conditional on its documents."""
+"""A class with fewer documents is resampled by text, conditional on these; one of fewer texts has no interval."""
 
 BOTH = 2
 """The stratum of groups with texts of both classes; those of one class are in the stratum 1 (members) or 0."""
+
+DRAWN = 19_999
+"""Relabellings that are drawn where there are more."""
 
 _CHUNK_BYTES = 1 << 24
 """Of one matrix of weights or labels; a handful of that size are in memory at once."""
@@ -27,11 +32,9 @@ _FEWEST_AT_ONCE = 8
 def too_few(document: Whole) -> bool:
     """Tell whether texts of a class (the codes of their documents, -1: none) come from fewer than `LEAST_DOCUMENTS`.
 
-    Texts without a document, or each with its own, are their own units.
+    A text without a document is one of its own.
     """
-    named = document[document >= 0]
-    documents = len(np.unique(named)) + int((document < 0).sum())
-    return documents < min(LEAST_DOCUMENTS, len(document))
+    return len(np.unique(document[document >= 0])) + int((document < 0).sum()) < LEAST_DOCUMENTS
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,11 @@ class Groups:
     of_text: Whole
     stratum: Whole
     conditional: bool
+
+    @property
+    def least(self) -> int:
+        """Return the number of groups in the smallest stratum."""
+        return min(int(self.of_text[self.stratum == kind].max()) + 1 for kind in np.unique(self.stratum))
 
 
 def resampling_groups(text: Whole, document: Whole, label: Flags) -> Groups:
@@ -121,23 +129,39 @@ def resample(groups: Groups, resamples: int, seed: int) -> Iterator[Floats]:
         yield weights
 
 
-def relabellings(label: Flags, document: Whole, count: int, seed: int) -> Iterator[Floats]:
-    """Yield labels (1 member, 0 non-member) of shape (texts, part of 1 + count), part by part.
+def relabellings(label: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) -> Iterator[Floats]:
+    """Yield labels (1 or 0) of shape (units, part of all relabellings), part by part; the first are the labels as they
+    are.
 
-    The first are the labels as they are. In the others the texts of each document exchange their labels at random, and
-    so do the texts without a document (-1); the texts of a document of one class keep theirs. `label` (True: member)
-    and `document` (codes) have shape (texts,).
+    Units of a stratum exchange their labels (`label`, `stratum`: shape (units,)). Where there are at most as many ways
+    to do so as would be `drawn`, each comes once; elsewhere that number is drawn at random.
     """
     yield label[:, None].astype(np.float64)
-    rng, texts = np.random.default_rng(seed), len(label)
-    codes = np.unique(document, return_inverse=True)[1]
-    by_document = label[np.argsort(codes, kind="stable")].astype(np.float64)
-    at_once = columns_at_once(texts)
-    for start in range(0, count, at_once):
-        order = np.argsort(codes + rng.random((min(at_once, count - start), texts)), axis=1)
+    codes = np.unique(stratum, return_inverse=True)[1]
+    at_once = columns_at_once(len(label))
+    if ways(label, stratum) <= drawn + 1:
+        strata = [np.flatnonzero(codes == code) for code in range(codes.max(initial=-1) + 1)]
+        chosen = product(*(combinations(rows, int(label[rows].sum())) for rows in strata))
+        own = frozenset(np.flatnonzero(label).tolist())
+        sets = (ones for ones in map(list, map(chain.from_iterable, chosen)) if own != frozenset(ones))
+        while part := list(islice(sets, at_once)):
+            labels = np.zeros((len(label), len(part)))
+            labels[np.array(part, dtype=np.intp).T, np.arange(len(part))] = 1
+            yield labels
+        return
+    rng = np.random.default_rng(seed)
+    by_stratum = label[np.argsort(codes, kind="stable")].astype(np.float64)
+    for start in range(0, drawn, at_once):
+        order = np.argsort(codes + rng.random((min(at_once, drawn - start), len(label))), axis=1)
         labels = np.empty(order.shape)
-        np.put_along_axis(labels, order, by_document[None], axis=1)
+        np.put_along_axis(labels, order, by_stratum[None], axis=1)
         yield labels.T
+
+
+def ways(label: Flags, stratum: Whole) -> int:
+    """Return in how many ways the units of each stratum can exchange their labels."""
+    totals, ours = Counter(stratum.tolist()), Counter(stratum[label].tolist())
+    return prod(comb(total, ours[code]) for code, total in totals.items())
 
 
 def columns_at_once(texts: int) -> int:

@@ -19,7 +19,7 @@ def ratio(numerator: Floats, denominator: Floats, empty: float = np.nan) -> Floa
     return np.divide(numerator, denominator, out=np.full(shape, empty), where=np.asarray(denominator) != 0)
 
 
-def allowed_false(metric: str, nonmembers: Floats) -> Floats:
+def allowed_false(metric: str, nonmembers: int) -> int:
     """Return the largest number of false positives allowed: FPR <= level, or FPR < level for `_strict`."""
     level = level_of(metric)
     assert level is not None

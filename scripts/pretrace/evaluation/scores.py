@@ -26,6 +26,8 @@ class UnitScores(NamedTuple):
 
     units: pd.DataFrame
     scores: ScoresByColumn
+    shots_used: dict[Column, "Whole"]
+    """How many shots of the prefix each unit was read after, shape (units,), of the columns with a prefix."""
 
 
 Scores = dict[str, UnitScores]
@@ -72,16 +74,20 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
             if kind not in scores:
-                scores[kind] = UnitScores(UNITS[kind](benchmark), {})
-            units, columns = scores[kind]
+                scores[kind] = UnitScores(UNITS[kind](benchmark), {}, {})
+            units, columns, shots_used = scores[kind]
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
             places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
             values = rows["score"].to_numpy(np.float64)
+            used = rows["shots_used"].fillna(-1).to_numpy(np.int16)
             for key, rows_of_key in rows.groupby(list(Column._fields), sort=False).indices.items():
                 column = Column._make(cast("tuple[Any, ...]", key))
                 labelled = rows_of_key[places[rows_of_key] >= 0]
                 own = columns.setdefault(column, np.full(len(units), np.nan))
                 own[places[labelled]] = values[labelled]
+                if (used[labelled] >= 0).any():
+                    shots = shots_used.setdefault(column, np.full(len(units), -1, dtype=np.int16))
+                    shots[places[labelled]] = used[labelled]
     return scores
 
 
@@ -130,7 +136,7 @@ class RankedUnits:
     """The labelled units of a slice that are ranked against each other, and their scores.
 
     `label` (True: member), `fold`, `text` and `document` (codes) have shape (units,); `scores` has shape
-    (columns, units) and is NaN where a unit has no score.
+    (columns, units) and is NaN where a unit has no score. `shots_used`: the least of a column's units, if it has shots.
     """
 
     unit: str
@@ -144,6 +150,7 @@ class RankedUnits:
     document: Whole
     columns: tuple[Column, ...]
     scores: Floats
+    shots_used: dict[int, int]
 
     @cached_property
     def groups(self) -> Groups:
@@ -168,12 +175,13 @@ class RankedUnits:
 
 
 def ranked_units(
-    unit: str, units: pd.DataFrame, scores: ScoresByColumn, evaluation_sets: Sequence[EvaluationSet]
+    unit: str, of_units: UnitScores, evaluation_sets: Sequence[EvaluationSet]
 ) -> Iterator[RankedUnits]:
     """Yield the units of each evaluation set, slice and view; those of a single class are logged and left out.
 
     A set of a draw is evaluated where a method has its prefix; elsewhere all texts are.
     """
+    units, scores, shots_used = of_units
     slices = sorted(set(zip(units["subset"], units["length"], strict=True)))
     views = sorted({column.view for column in scores})
     folds = tuple(sorted(set(units["fold"])))
@@ -202,6 +210,11 @@ def ranked_units(
                 units["document"].to_numpy()[rows],
                 tuple(values),
                 np.stack(list(values.values())),
+                {
+                    place: int(shots_used[column][rows][~np.isnan(own)].min())
+                    for place, (column, own) in enumerate(values.items())
+                    if column in shots_used
+                },
             )
             if ranked.label.all() or not ranked.label.any():
                 log.warning("%s, view %s: no metrics, because one class is missing", ranked.name, view)

@@ -1,20 +1,16 @@
 """Choose the setting that a metric is of: each, the default, the best on the test texts, the best on other folds."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ratio
+from pretrace.evaluation.roc import Flags, Floats, Ranking, ratio
 from pretrace.evaluation.scores import RankedUnits
-from pretrace.evaluation.significance import CROSS_FITTED
+from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
-
-LEAST_ANSWERED = 30
-"""Of the documents that questions are asked about. With fewer of them there is no held-out value: a fold has only a
-few, and its AUC only a few values."""
 
 
 class Settings(Protocol):
@@ -29,26 +25,26 @@ class Settings(Protocol):
 
 
 class RankingKey(NamedTuple):
-    """What is ranked: a column's scores on one fold's texts (None: all) that `partner` scores too (-1: no partner)."""
+    """What is ranked: the scores of a column, or of one a fold (in fold order), on the texts that `partner` scores too.
 
-    column: int
-    fold: int | None = None
+    Columns of several folds score the same texts, and so do the partner's; -1: no partner.
+    """
+
+    columns: tuple[int, ...]
     partner: int = -1
 
 
 @dataclass(frozen=True)
 class Estimand:
-    """One number of the metrics table: a metric over one ranking, or over a ranking a fold with its setting."""
+    """One number of the metrics table: a metric over one ranking."""
 
     selection: str
     metric: int
-    rankings: tuple[RankingKey, ...]
+    ranking: RankingKey
 
     def within(self, other: "Estimand") -> "Estimand":
         """Restrict the estimand to the texts that the other one scores too."""
-        pairs = zip(self.rankings, other.rankings, strict=True)
-        rankings = tuple(RankingKey(ours.column, ours.fold, theirs.column) for ours, theirs in pairs)
-        return Estimand(self.selection, self.metric, rankings)
+        return replace(self, ranking=self.ranking._replace(partner=other.ranking.columns[0]))
 
 
 @dataclass
@@ -61,52 +57,50 @@ class Rankings:
     units: RankedUnits
     _known: dict[RankingKey, Ranking] = field(default_factory=dict)
     _distinct: dict[bytes, Ranking] = field(default_factory=dict)
-    _sizes: dict[RankingKey, tuple[int, int]] = field(default_factory=dict)
 
-    def rows(self, key: RankingKey) -> Whole:
-        taken = self.units.scored[key.column]
-        if key.partner >= 0:
-            taken = taken & self.units.scored[key.partner]
-        if key.fold is not None:
-            taken = taken & (self.units.fold == key.fold)
-        return np.flatnonzero(taken)
+    def _scores(self, columns: tuple[int, ...]) -> Floats:
+        """Return a column's scores; of several, each text's rank among all texts at the setting of its fold.
+
+        Ranks make scores of different settings comparable, and need no label. They keep the order of each setting, so
+        that a method with one setting has the same values held out as by default.
+        """
+        if len(columns) == 1:
+            return self.units.scores[columns[0]]
+        from scipy.stats import rankdata
+
+        ranks = rankdata(self.units.scores[[*columns]], axis=1, nan_policy="omit")
+        return np.asarray(
+            ranks[np.searchsorted(self.units.folds, self.units.fold), np.arange(ranks.shape[1])]
+        )
 
     def ranking(self, key: RankingKey) -> Ranking:
         if key not in self._known:
-            ranking = Ranking.of(self.units.scores[key.column], self.units.label, self.rows(key))
+            taken = self.units.scored[key.columns[0]]
+            if key.partner >= 0:
+                taken = taken & self.units.scored[key.partner]
+            ranking = Ranking.of(self._scores(key.columns), self.units.label, np.flatnonzero(taken))
             self._known[key] = self._distinct.setdefault(ranking.key, ranking)
         return self._known[key]
 
-    def counts(self, keys: Iterable[RankingKey], weights: Floats) -> dict[RankingKey, tuple[Floats, Floats]]:
-        """Return `Ranking.counts` of each ranking."""
-        rankings = {key: self.ranking(key) for key in keys}
-        distinct = {id(ranking): ranking for ranking in rankings.values()}
-        counted = {name: ranking.counts(weights) for name, ranking in distinct.items()}
-        return {key: counted[id(ranking)] for key, ranking in rankings.items()}
-
     def sizes(self, key: RankingKey) -> tuple[int, int]:
         """Count the members and non-members of a ranking."""
-        if key not in self._sizes:
-            label = self.units.label[self.rows(key)]
-            self._sizes[key] = int(label.sum()), int((~label).sum())
-        return self._sizes[key]
+        ranking = self.ranking(key)
+        return len(ranking.members), len(ranking.nonmembers)
+
+    def metrics(self, keys: Iterable[RankingKey], weights: Floats) -> dict[RankingKey, Floats]:
+        """Return every metric of each ranking under weights of shape (texts, resamples): (metrics, resamples).
+
+        NaN where a resample left no pair.
+        """
+        rankings = {key: self.ranking(key) for key in keys}
+        distinct = {id(ranking): ranking for ranking in rankings.values()}
+        known = {name: ratio(*ranking.counts(weights)) for name, ranking in distinct.items()}
+        return {key: known[id(ranking)] for key, ranking in rankings.items()}
 
     def values(self, estimands: Sequence[Estimand], weights: Floats) -> Floats:
-        """Return every estimand under weights of shape (texts, resamples): shape (estimands, resamples).
-
-        Folds are averaged with weights n_members x n_nonmembers: the sum of numerators over the sum of pairs.
-        Scores of different folds are never ranked against each other. NaN where a resample left no pair.
-        """
-        counts = self.counts((key for estimand in estimands for key in estimand.rankings), weights)
-        values = np.empty((len(estimands), weights.shape[1]))
-        pairs = np.empty_like(values)
-        for row, estimand in enumerate(estimands):
-            first, *others = (counts[key] for key in estimand.rankings)
-            values[row], pairs[row] = first[0][estimand.metric], first[1]
-            for numerators, weight in others:
-                values[row] += numerators[estimand.metric]
-                pairs[row] += weight
-        return ratio(values, pairs)
+        """Return every estimand under weights of shape (texts, resamples): shape (estimands, resamples)."""
+        metrics = self.metrics((estimand.ranking for estimand in estimands), weights)
+        return np.stack([metrics[estimand.ranking][estimand.metric] for estimand in estimands])
 
 
 def variant_of(setting: str, grid: Collection[str]) -> str:
@@ -135,33 +129,25 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
 
     `default`: the paper's value or the project's; if the run leaves it out, the run's first setting. `best_on_test`:
     the best on the evaluated texts. `held_out`: for each fold the setting that is best on the texts of the other
-    folds, and the metric inside the fold. Ties go to the default, then to the lower parameters. If the other folds
-    lack a class, the default is used. Where questions are asked about fewer than
-    `LEAST_ANSWERED` documents there is no `held_out`; where a class has fewer than `resampling.LEAST_DOCUMENTS`, it is
-    the default.
+    folds, and the metric over the texts of all folds, each ranked at the setting of its fold. Ties go to the default,
+    then to the lower parameters. If the other folds lack a class, the default is used, and everywhere if a class has
+    fewer documents than `resampling.LEAST_DOCUMENTS`.
     """
     weights = np.concatenate([np.ones((len(units.label), 1)), training_weights(units)], axis=1)
-    whole = [RankingKey(column) for column in range(len(units.columns))]
-    numerators, pairs = map(np.stack, zip(*rankings.counts(whole, weights).values(), strict=True))
-    criteria = ratio(numerators, pairs[:, None, :])
+    each = [RankingKey((column,)) for column in range(len(units.columns))]
+    criteria = np.stack([*rankings.metrics(each, weights).values()])
     choices = Choices(_candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool))
-    few = units.unit == "document" and len(units.label) < LEAST_ANSWERED
     for key, among in choices.candidates.items():
         order = np.array(among)
         tried = [grid_values(key.method, units.columns[index].setting, settings) for index in among]
         choices.at_edge[order] = edges(key.method, tried, settings)
         best = order[np.nan_to_num(criteria[order], nan=-1.0).argmax(axis=0)]
-        default = (RankingKey(among[0]),)
         estimands = choices.of_variants if key.setting else choices.estimands
         for metric, (on_test, *on_others) in enumerate(best.tolist()):
-            estimands.append(Estimand("default", metric, default))
-            estimands.append(Estimand("best_on_test", metric, (RankingKey(on_test),)))
-            if not few:
-                held_out = tuple(map(RankingKey, on_others, units.folds))
-                estimands.append(Estimand("held_out", metric, default if units.few_documents else held_out))
-    if few:
-        log.info("%s: %d documents, fewer than %d: no held-out values",
-                 units.name, len(units.label), LEAST_ANSWERED)  # fmt: skip
+            held_out = (on_others[0],) if len({*on_others}) == 1 else tuple(on_others)
+            chosen = {"default": (among[0],), "best_on_test": (on_test,)}
+            chosen["held_out"] = chosen["default"] if units.few_documents else held_out
+            estimands += [Estimand(name, metric, RankingKey(columns)) for name, columns in chosen.items()]
     undecided = int(np.isnan(criteria[:, 0, 1:]).all(axis=0).sum())
     if undecided:
         log.info("%s: in %d of %d folds the other folds lack a class; the default is used there",
@@ -249,7 +235,6 @@ def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
 
 
 def widening(units: RankedUnits, settings: Settings) -> Floats:
-    """Return how much wider than by the bootstrap each column's intervals must be; 1 if the bootstrap is enough."""
-    return np.array(
-        [CROSS_FITTED if settings.cross_fitted(column.method) else 1.0 for column in units.columns]
-    )
+    """Return how much wider than by the bootstrap each column's intervals must be."""
+    learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
+    return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)

@@ -15,13 +15,11 @@ from pretrace.evaluation.metrics import KEYS
 if TYPE_CHECKING:
     import pandas as pd
 
-    from pretrace.evaluation.audit_scores import Conditions, ScoredBenchmark
     from pretrace.evaluation.scores import EvaluationSet, Scores
     from pretrace.evaluation.tokens import Passes
 
 PLACE = ["subset", "length"]
 READINGS = [*PLACE, "view", "start_token"]
-CONDITIONS = [*PLACE, "start_token", "reference"]
 ANSWERED = ["reference", *PLACE, "method", "document", "label"]
 INTERVAL = ["value", "low", "high"]
 """An estimate and its 95 % interval, missing where none is drawn."""
@@ -37,7 +35,6 @@ Compute = Callable[["StatisticInputs"], "Rows | pd.DataFrame"]
 class StatisticInputs:
     """Hold the inputs of a pair's statistic: the pair's `files` by kind, and the facts of its runs and benchmark.
 
-    `conditions`: those of each panel that names the pair or the id of some of its runs.
     `draws`: the draws of shots. `resamples`: of each interval.
     """
 
@@ -45,7 +42,6 @@ class StatisticInputs:
     benchmark_name: str
     files: Mapping[str, str]
     store: Path
-    conditions: Sequence["Conditions"]
     draws: Sequence[int]
     resamples: int
     pooled: bool
@@ -78,12 +74,6 @@ class StatisticInputs:
         from pretrace.runtime.files import read_parquet_parts
 
         return scores_of(read_parquet_parts(self.files["scores"]), self.benchmark)
-
-    @cached_property
-    def scored(self) -> "ScoredBenchmark":
-        from pretrace.evaluation.audit_scores import ScoredBenchmark
-
-        return ScoredBenchmark(self.benchmark_name, self.table("scores"), self.benchmark, self.prefixes)
 
     @cached_property
     def passes(self) -> "Passes":
@@ -173,45 +163,6 @@ def tokens(inputs: StatisticInputs) -> "pd.DataFrame":
     from pretrace.evaluation.tokens import token_curves
 
     return token_curves(inputs.passes)
-
-
-@statistic(
-    "corpus",
-    reads=("scores", "prefixes"),
-    columns=[*CONDITIONS, "quantity", "method", "label", "n", *INTERVAL],
-)
-def corpus(inputs: StatisticInputs) -> Rows:
-    """Compute the corpus test of the benchmark and each subset, at each length: see `corpus_test.corpus_test`."""
-    from pretrace.evaluation.corpus_test import corpus_test
-    from pretrace.evaluation.corpus_units import of_slices
-    from pretrace.methods.bag_of_words import word_counts
-
-    words = word_counts(inputs.benchmark["text"].tolist(), inputs.language)
-    return of_slices(
-        inputs.scored,
-        inputs.conditions,
-        lambda compared: corpus_test(compared, words, inputs.resamples),
-        every=True,
-    )
-
-
-@statistic("corpus_size", reads=("scores", "prefixes"), columns=[*CONDITIONS, "method", "n", *INTERVAL])
-def corpus_size(inputs: StatisticInputs) -> Rows:
-    """Compute how often the corpus test rejects without a difference: see `corpus_test.sizes`."""
-    from pretrace.evaluation.corpus_test import corpus_sizes
-    from pretrace.evaluation.corpus_units import of_slices
-
-    return of_slices(inputs.scored, inputs.conditions, corpus_sizes, every=False)
-
-
-@statistic(
-    "codec", reads=("passes", "prefixes"), columns=[*PLACE, "start_token", "label", "shots", "n", *INTERVAL]
-)
-def codec(inputs: StatisticInputs) -> Rows:
-    """Compute the share of each class's texts that texts of their class before them make less likely."""
-    from pretrace.evaluation.tokens import hurt_texts
-
-    return hurt_texts(inputs.passes)
 
 
 @statistic("accuracy", reads=("answers",), columns=[*ANSWERED, "n", "answers", *INTERVAL])

@@ -20,7 +20,7 @@ from pretrace.methods.surp import surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
-from pretrace.views.readings import KINDS, PassKey, Prefix, Reading, Shots
+from pretrace.views.readings import KINDS, PassKey, Reading, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -30,11 +30,6 @@ FEWEST = 20
 
 HEXAGONS = (34, 17)
 """How many hexagons cover all tokens, across and up."""
-
-CODEC = "codec"
-
-LEFT_OUT = 10
-"""First tokens of a text that CoDeC does not compare, as in the authors' code; neither is the last one."""
 
 
 @dataclass(frozen=True)
@@ -167,68 +162,6 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
         theirs = np.repeat(reference[by_reference], times[by_reference])
         distances.append(np.sign(ours.mean() - theirs.mean()) * np.abs(ours - theirs).mean())
     return np.array(distances)
-
-
-def hurt_texts(passes: Passes) -> Iterator[Record]:
-    """Yield CoDeC's share: the `n` texts of a label that `shots` of their label make less likely, without a p.
-
-    A row for each slice, start token and label; length missing stands for all of several lengths. Shots are the fewest
-    of the first draw that passes of both labels have. Without such passes there is no row. Texts that the context cuts,
-    or that have no token to compare, do not take part.
-    Zawalski et al., Detecting Data Contamination in LLMs via In-Context Learning, ICLR 2026 (arXiv 2510.27055), who put
-    one text of the data set before each.
-    """
-    of_subset: dict[str, list[tuple[Slice, pd.DataFrame]]] = {}
-    for part, texts in passes.slices():
-        of_subset.setdefault(part.subset, []).append((part, texts))
-    for subset, parts in of_subset.items():
-        groups = [(part, [texts]) for part, texts in parts]
-        if len(parts) > 1:
-            groups.append((Slice(subset, None), [texts for _, texts in parts]))
-        for part, tables in groups:
-            shared = set.intersection(*(set(passes.readings(texts)) for texts in tables))
-            for reading in passes.readings(tables[0]):
-                if reading.view == "original" and reading in shared:
-                    for row in _hurt_of(passes, tables, reading):
-                        yield asdict(part) | reading.columns | row
-
-
-def _hurt_of(passes: Passes, tables: Sequence[pd.DataFrame], reading: Reading) -> Iterator[Record]:
-    """Yield a row for each label, if passes over all the texts have shots of both."""
-    stored = []
-    for texts in tables:
-        drawn = passes.drawn_shots(texts, reading)
-        for kind in KINDS:
-            first = [shots for shots in drawn if shots.prefix.kind == kind and shots.draw == 0]
-            stored.append({(shots.count, shots.prefix.separator) for shots in first})
-    common = set.intersection(*stored)
-    if not common:
-        return
-    count, separator = min(common)
-    for kind, label in KINDS.items():
-        given = replace(reading, shots=Shots(Prefix(kind, separator), draw=0, count=count))
-        hurt = [value for texts in tables for value in _hurt(passes, texts, label, (reading, given))]
-        if hurt:
-            yield {"label": label, "shots": count, "n": len(hurt), "value": sum(hurt) / len(hurt)}
-
-
-def _hurt(
-    passes: Passes, texts: pd.DataFrame, label: int, readings: tuple[Reading, Reading]
-) -> Iterator[bool]:
-    """Yield `is_hurt` of each text of this label; the second of the readings has its shots."""
-    frames = [passes.rows(texts, reading) for reading in readings]
-    whole = [frame[~frame["truncated"]].set_index("text_id")["logprobs"] for frame in frames]
-    pairs = pd.concat(whole, axis=1, join="inner")
-    labelled = texts.loc[texts["label"].eq(label).fillna(False), "text_id"]
-    for alone, given in pairs[pairs.index.isin(labelled)].to_numpy():
-        if len(alone) > LEFT_OUT + 1:
-            # without a start token, a text's first token has a probability only after the prefix
-            yield is_hurt(np.asarray(alone, np.float64), np.asarray(given, np.float64)[-len(alone) :])
-
-
-def is_hurt(alone: Floats, given: Floats) -> bool:
-    """Tell whether the tokens compared have a lower mean log-probability after the context; both of shape (tokens,)."""
-    return bool(given[LEFT_OUT:-1].mean() < alone[LEFT_OUT:-1].mean())
 
 
 @dataclass(frozen=True)

@@ -1,39 +1,43 @@
-"""The answer of an audit: one of four verdicts, why, what follows, and what would make a better audit."""
+"""The answer of an audit: one of five verdicts, why, and what would make a better audit."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, low_shares
-from pretrace.evaluation.audit_controls import CLASSIFIER, SIZES, WORDING
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.benchmarks.audit_design import (
+    WHOLE_WORKS,
+    checks_can_fail,
+    counted,
+    documents_for_checks,
+    known_for_p,
+)
+from pretrace.evaluation.audit import COMBINED
+from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.significance import LEVEL
 
-Kind = Literal["evidence", "none", "invalid", "impossible"]
-
-TOO_LARGE = 2.0
-"""An audit that finds only larger effects, in standard deviations of a text, finds nothing: passages that the web
-repeats most lie about 1.5 above others."""
+Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
 
 DIFFERENCES = {
-    WORDING: "the wording of your texts is less typical of the known documents than their own wording is",
-    SIZES: "your texts have another number of characters than the known ones",
-    CLASSIFIER: "a classifier tells your texts from the known ones by their words alone",
+    WORDS: "a classifier tells your documents from the known ones by their words alone",
+    LETTERS: "a classifier tells your documents from the known ones by their letters and signs alone",
+    FORM: "your texts look different from the known ones ({})",
+    SIZES: "your texts have another size than the known ones ({})",
+    PARTS: "documents are called parts of a work ({}), and parts of one work are not independent",
+    COPIES: "two documents of one side are copies of each other ({})",
 }
-MORE_DOCUMENTS = "Add known documents: at least {}, each with several texts. Twenty or more find much more."
-MORE_TEXTS = "Add texts of your documents, and known documents with as many texts each."
+MORE_DOCUMENTS = "Have {}."
 SAME_KIND = (
     "Take known texts of the same kind, author, time and length as yours: drafts, withheld chapters, texts of the same "
-    "authors from after the model's release."
+    "authors from the same years."
 )
+MORE_TEXTS = "Add documents in question and known documents, with more texts each."
 LARGER_MODEL = "Nothing can be repaired in the texts: this model, read with these methods, shows too little."
-CHECK = "too many known documents look trained on when each is compared with the others"
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """`kind`; the p of the whole audit (NaN: none); reasons for an audit that is invalid or impossible; `repairs`."""
+    """`kind`; the p of the whole audit (NaN: none); `reasons`, and `repairs` of what would make a better audit."""
 
     kind: Kind
     p: float
@@ -44,24 +48,46 @@ class Verdict:
 def verdict(frame: pd.DataFrame) -> Verdict:
     """Return the verdict on a table of `audit.audit`.
 
-    `impossible`: too few known documents, or nothing was found and nothing could have been. `invalid`: a control fails.
-    `evidence`: the p of the whole audit (`audit.verdict_rows`) is at most `LEVEL`, so that at most one audit in twenty
-    of texts that were not trained on has it. `none`: the rest.
+    `invalid`: a check fails, or all documents in question are outlying. `evidence`: p is at most `LEVEL`
+    and the checks could have failed, or labels were drawn at random. `untested`: p is as low, and they could not.
+    `none`: p is higher, and a control that the model surely read lies above the smallest effect that this audit finds.
+    `impossible`: the rest.
     """
     design = frame[frame["unit"] == "design"].set_index("id")["score"]
-    p = float(design.get("verdict_p", float("nan")))
-    known = int(design.get("known_documents", 0))
-    if pd.isna(p) or known < LEAST_DOCUMENTS:
-        documents = "1 known document" if known == 1 else f"{known} known documents"
-        why = f"it compares whole documents, and {documents} cannot show how much such documents differ"
-        return Verdict("impossible", float("nan"), (why,), (MORE_DOCUMENTS.format(LEAST_DOCUMENTS),))
-    if failed := failed_controls(frame):
-        return Verdict("invalid", p, tuple(failed), (SAME_KIND,))
+    together = frame[(frame["unit"] == "all") & (frame["method"] == COMBINED)]["p"]
+    p = float(together.iloc[0]) if len(together) else float("nan")
+    documents, known = (int(design.get(name, 0)) for name in ("documents", "known_documents"))
+    if not documents and design["outliers"]:
+        return Verdict(
+            "invalid", p, ("your documents are unlike all others in their words or letters",), (SAME_KIND,)
+        )
+    if failed := failed_checks(frame):
+        same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
+        return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
+    if pd.isna(p) or design["ways"] * LEVEL < 1:
+        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
+        why = f"with {few}, no p can be as low as {LEVEL:g}"
+        return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))
     if p <= LEVEL:
-        return Verdict("evidence", p)
-    if blind := _blind_spots(frame, design):
-        return Verdict("impossible", p, *map(tuple, zip(*blind, strict=True)))
-    return Verdict("none", p)
+        if design["randomised"] or checks_can_fail(documents, known):
+            return Verdict("evidence", p)
+        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
+        why = f"{few} are too few to see whether they differ in kind, such as decade or genre"
+        return Verdict("untested", p, (why,), (MORE_DOCUMENTS.format(documents_for_checks(documents)),))
+    effect = design["smallest_effect"]
+    positive = frame[frame["unit"] == "positive"]
+    shown = positive[positive["p"].le(LEVEL)]["effect"].max()
+    if effect <= shown:
+        return Verdict("none", p)
+    finds = f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
+    if positive.empty:
+        why = f"{finds}, and no passages that the model surely read show how far above these lie"
+    elif pd.isna(shown):
+        why = f"the same methods do not find passages that the model surely read (p = {positive['p'].min():.2g})"
+        return Verdict("impossible", p, (why,), (LARGER_MODEL,))
+    else:
+        why = f"{finds}, and passages that the model surely read lie only {shown:.1f} above others"
+    return Verdict("impossible", p, (why,), (MORE_TEXTS,))
 
 
 def share_above(effect: float) -> float:
@@ -71,26 +97,7 @@ def share_above(effect: float) -> float:
     return float(ndtr(effect))
 
 
-def failed_controls(frame: pd.DataFrame) -> list[str]:
-    """Return why a low p may come from something other than training, one reason a failed control."""
-    controls = frame[(frame["unit"] == "control") & frame["flagged"]]
-    reasons = [DIFFERENCES[method] for method in DIFFERENCES if method in set(controls["method"])]
-    return reasons + [CHECK] * any(row["too_many"] for row in low_shares(frame))
-
-
-def _blind_spots(frame: pd.DataFrame, design: "pd.Series[float]") -> list[tuple[str, str]]:
-    """Return why nothing could have been found, each with its repair."""
-    spots = []
-    documents = int(design["documents"])
-    attainable = design["least_p"] if documents == 1 else 2 * design[["least_p", "least_p_all"]].min()
-    effect = design[["smallest_effect", *["smallest_effect_all"] * (documents > 1)]].min()
-    if attainable > LEVEL:
-        spots.append((f"even texts above every known text would only reach p = {attainable:.2g}", MORE_TEXTS))
-    elif effect > TOO_LARGE:
-        reason = f"it would only find texts that lie {effect:.1f} standard deviations above the known ones"
-        spots.append((reason, MORE_TEXTS))
-    positive = frame[(frame["unit"] == "positive") & (frame["method"] == COMBINED)]["p"]
-    if positive.gt(LEVEL).any():
-        reason = "the same methods do not find passages that the model surely read often"
-        spots.append((f"{reason} (p = {positive.iloc[0]:.2g})", LARGER_MODEL))
-    return spots
+def failed_checks(frame: pd.DataFrame) -> dict[str, str]:
+    """Return by check why a low p may come from something other than training."""
+    failed = frame[(frame["unit"] == "control") & frame["flagged"]].set_index("method")["id"]
+    return {method: words.format(failed[method]) for method, words in DIFFERENCES.items() if method in failed}

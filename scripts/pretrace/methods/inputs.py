@@ -28,7 +28,7 @@ ROWS_AT_ONCE = 5_000
 Row = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
-Complete = Callable[[str, Any], TokenStatistics]
+Complete = Callable[[str, Any], TokenStatistics | str]
 """(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
 there are none in place of the statistics."""
 
@@ -188,8 +188,11 @@ class Inputs:
             for need, (prefix, count) in passes.items()
         }
 
-        def after_prefixes(id: str, text: TokenStatistics) -> TokenStatistics:
+        def after_prefixes(id: str, text: TokenStatistics) -> TokenStatistics | str:
             rows = {field: reader.only(id) for field, reader in readers.items()}
+            for reason in rows.values():
+                if isinstance(reason, str):
+                    return reason
             given = {field: row for field, row in rows.items() if isinstance(row, TokenStatistics)}
             used = [row.shots_used for row in given.values() if row.shots_used is not None]
             logprobs: dict[str, Any] = {field: row.logprobs for field, row in given.items()}

@@ -200,7 +200,7 @@ class _TextScores:
         for need in self._needs:
             if text.inputs.get(need) is None and getattr(text, FIELDS.get(need, need), None) is None:
                 return f"missing: {NEEDS[need]}"
-        return "no shot of its prefix fits into the model's context" if text.shots_used == 0 else ""
+        return ""
 
     def block(self) -> Block:
         scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])

@@ -137,7 +137,11 @@ class _Task:
         """Return the pass's row of the manifest: its key, its files in order, and what its chunks took together."""
         own = {chunk.key: records[chunk.key] for chunk in self.chunks}
         files = [{"file": f"{key}.parquet", "sha256": record["sha256"]} for key, record in own.items()]
-        about = {"statistics": self.read.statistics, "files": files}
+        about = {
+            "statistics": self.read.statistics,
+            "shots_used": self.prompt_prefix.shots_used,
+            "files": files,
+        }
         return self.read.key.to_json() | about | cost_of([*own.values()])
 
 

@@ -16,6 +16,8 @@ from pretrace.views.readings import SEPARATORS, START_TOKEN, Shots
 
 Ids = tuple[int, ...]
 
+NO_SHOT = "no shot of its prefix fits into the model's context"
+
 _BORDERS = ("\n", "x", ".", "\t")
 """Texts that a shot may be put behind, so that it is tokenised as behind other text where a tokenizer prepends a space:
 the first whose tokens stay as they are. Some tokenizers have a token for several newlines."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
-from pretrace.passes.prompt_prefix import PromptPrefix
+from pretrace.passes.prompt_prefix import NO_SHOT, PromptPrefix
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
 from pretrace.views.stored import StoredView, rendered_texts
@@ -77,13 +77,20 @@ class Request:
     given: int = 0
 
     def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix."""
+        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix.
+
+        None after a prefix that lost all its shots.
+        """
+        if prompt_prefix.shots_used == 0:
+            return self.tokens[:0]
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
         """Return why there is nothing to score, or None."""
         if self.n_tokens == 0:
             return "no tokens"
+        if prompt_prefix.shots_used == 0:
+            return NO_SHOT
         return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
 
 

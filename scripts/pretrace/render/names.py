@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
+from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.questions.known import is_control
 
 PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
@@ -73,7 +74,7 @@ MARK_NOTES = {
     "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
     "convention_default": "the default is this project's convention; the paper fixes none",
     "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
-    "level_below_resolution": "the false-positive level is below one non-member (at held-out settings, of a fold)",
+    "level_below_resolution": "the false-positive level is below one non-member",
     EMPTY: "over 5 % of the texts have no such token and score the maximum",
     AT_EDGE: (
         "the chosen setting (held out: that of more than half of the folds) lies at an edge of its grid; a better "
@@ -87,8 +88,9 @@ MARK_NOTES = {
         "above the baseline by a two-tailed t-test over ten resamples, p < 0.05, not corrected, which a paper's star "
         "probably is: its p falls as resamples are added, whatever the texts"
     ),
+    FEW_TEXTS: "a class has fewer than 5 texts: no interval and no test",
 }
-MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefgh", strict=True))
+MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefghi", strict=True))
 
 PARAMETER_LABELS = {
     "a": "upper bound a",

@@ -110,7 +110,10 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
     )
 
 
-DASHES = "A dash means that a method does not apply or was not run there."
+DASHES = (
+    "A dash means that a method does not apply, was not run, or lacks shots that fit into the model's context; the "
+    "report's warnings name such shots."
+)
 INTERVALS = f"Brackets hold 95 % intervals by stratified bootstrap. {DASHES}"
 OF_THIS_SIZE = (
     "A true positive rate and its interval are for test sets of this size: with few non-members the rate is on average "

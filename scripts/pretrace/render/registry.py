@@ -28,7 +28,6 @@ class Panel(Keys):
     references: Maybe[list[str]] = None
     label: Maybe[str] = None
     settings: Maybe[dict[str, str]] = None
-    size: Maybe[bool] = None
     view: Maybe[str] = None
     draw: Maybe[int] = None
     reference: Maybe[str] = None
@@ -122,7 +121,8 @@ class Missing(Keys):
 class Artifact(Keys):
     """An artifact as a study resolves it: registry and study merged.
 
-    `cautions` are sentences that are printed under it, `names` what slugs are called in print.
+    `cautions` are sentences that are printed under it, `null_models` those of its models that saw neither class,
+    `names` what slugs are called in print.
     """
 
     artifact: str
@@ -143,6 +143,7 @@ class Artifact(Keys):
     unavailable: str = ""
     missing: list[Missing] = []
     cautions: list[str] = []
+    null_models: list[str] = []
     names: dict[str, str] = {}
 
     def called(self, slugs: str) -> str:
@@ -166,12 +167,12 @@ class Artifact(Keys):
     def one_setting(self) -> str:
         """Return the first selection that gives a method one setting (`default` if the artifact names none).
 
-        Raises `InputError` for `held_out`: it has a setting a fold, and scores of different settings are never pooled.
+        Raises `InputError` for `held_out`, which may have a setting a fold.
         """
         selection = self.selection[0] if self.selection else "default"
         if selection == "held_out":
             raise self.error(
-                "selection 'held_out' has a setting for each fold, whose scores are not drawn as one; use default or "
+                "selection 'held_out' has a setting for each fold, which this figure does not draw; use default or "
                 "best_on_test"
             )
         return selection

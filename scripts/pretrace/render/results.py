@@ -14,7 +14,7 @@ from pretrace.evaluation.metrics import EACH, KEYS, rows_like
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods.settings import written_parameters
-from pretrace.questions.known import is_control
+from pretrace.questions.known import METHODS, is_control
 from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
@@ -124,6 +124,19 @@ class Results:
             for name, entry in entries.items()
             if "caution" in entry
         ]
+
+    def draws_of(self, panel: Panel, method: str) -> list[int]:
+        """Return the draws of shots that a method was evaluated in on a panel; none without shots, or of one draw."""
+        name = method.split(";")[0]
+        if panel.draw is not None or "shots" not in METHODS[name].defaults:
+            return []
+        frame = self.read("metrics", panel.pair)
+        rows = frame[(frame["method"] == name) & (frame["selection"] == "default") & in_place(frame, panel)]
+        rows = rows[_fixed(rows, panel, "draw") & rows["draw"].notna()]
+        variants = [named_variant(name, setting) for setting in rows["setting"]]
+        return sorted(
+            {int(draw) for draw, variant in zip(rows["draw"], variants, strict=True) if variant == method}
+        )
 
     def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
         """Return the rows of `evaluation.placebos` beside a metrics row of a panel; empty if it has no placebos."""
@@ -326,9 +339,33 @@ def _published_test(row: Record, test: Record) -> Record:
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier."""
-    frame = estimates(artifact.replaced(baseline=BLIND), results, ["held_out"], placebos=True)
+    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier.
+
+    Of methods with shots each row is the mean over the draws that were evaluated (`draws`, their number; else 1).
+    """
+    artifact = artifact.replaced(baseline=BLIND)
+    frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
+    panels = results.panels(artifact)
+    rows = [_over_all_draws(artifact, results, panels[row["panel"]], row) for row in records_of(frame)]
+    frame = long_frame(rows)
     return frame.assign(beats_blind=above_baseline(frame))
+
+
+def _over_all_draws(artifact: Artifact, results: Results, panel: Panel, row: Record) -> Record:
+    """Return a method's row as the mean over all draws of shots, with its place among the placebos of one draw each."""
+    draws = results.draws_of(panel, row["method"])
+    if len(draws) < 2 or row["average"]:
+        return row
+    options = artifact.options.model_copy(update={"draws": draws, "average": ""})
+    one = artifact.replaced(panels=[panel], methods=[row["method"]], metric=row["metric"], options=options)
+    [mean] = records_of(estimates(one, results, ["held_out"]))
+    averaged = {key: mean[key] for key in mean.keys() - {"panel"}} | {"draws": len(draws)}
+    if row["placebos"]:
+        placebos = results.placebos_of(panel, row | {"view": panel.view or "original"})
+        others = placebos.loc[placebos["placebo"].astype(bool), "value"]
+        averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
+        averaged["rank"] = 1 + int((others >= mean["value"]).sum())
+    return row | averaged
 
 
 def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":
@@ -352,11 +389,11 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     return (subset & of_length).fillna(False).astype(bool)
 
 
-def _fixed(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
-    """Tell which rows agree with what the panel fixes; "" and null: the key does not apply."""
+def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
+    """Tell which rows agree with what the panel fixes, `but` for one key; "" and null: the key does not apply."""
     fixed = pd.Series(True, frame.index)
     for key, values in panel.fixed.items():
-        if key in frame:
+        if key in frame and key != but:
             fixed &= frame[key].isna() | frame[key].isin([*values, ""]).astype(bool)
     return fixed
 

@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record
+from pretrace.evaluation.significance import simultaneous
 from pretrace.render.registry import Panel
 
 STAR_LEVEL = 0.05
@@ -31,6 +32,16 @@ def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
     types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
     types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
     return frame.astype({column: dtype for column, dtype in types.items() if column in frame})
+
+
+def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside."""
+    groups = [frame[key] for key in by]
+    methods = (~frame["control"].astype(bool)).groupby(groups, dropna=False).transform("sum").clip(lower=1)
+    value = frame["value"].astype(float)
+    return pd.DataFrame(
+        {end: simultaneous(value, frame[end].astype(float), methods) for end in ("low", "high")}
+    )
 
 
 def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:

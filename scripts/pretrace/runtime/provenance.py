@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrace.runtime.files import digest
+from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 
 PACKAGES = (
@@ -39,6 +39,13 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
     }
 
 
+def code_digest() -> str:
+    """Return the SHA-256 of the project's own code, which shows an edit without a commit, and outside a checkout."""
+    scripts = Path(__file__).parents[2]
+    files = sorted(path for path in scripts.rglob("*") if path.suffix in (".py", ".jinja"))
+    return digest({str(path.relative_to(scripts)): sha256_file(path) for path in files})
+
+
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """List the devices of each manifest's forward passes, and their numbers of texts and tokens.
 
@@ -50,8 +57,24 @@ def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
         {key: manifest[key] for key in about}
         | {"gpu": ", ".join(sorted({view["gpu"] for view in manifest["views"] if view.get("gpu")}))}
         | {count: sum(view[count] for view in manifest["views"]) for count in counts}
-        | {"start_token": ", ".join(manifest["starts"].values()), "remarks": manifest["remarks"]}
+        | {"start_token": ", ".join(manifest["starts"].values())}
+        | {"remarks": [*manifest["remarks"], *_lost_shots(manifest["views"])]}
         for manifest in manifests
+    ]
+
+
+def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Say of each subset and length which prefixes have fewer shots than asked for, in the draw that has the fewest."""
+    used: dict[tuple[str, int], int] = {}
+    for view in views:
+        if (fit := view.get("shots_used")) is not None and fit < view["shots"]:
+            place = ", ".join(filter(None, [view["subset"], view["length"] and f"{view['length']} words"]))
+            key = (place or "all texts", view["shots"])
+            used[key] = min(used.get(key, fit), fit)
+    return [
+        f"{place}: {fit} of {shots} shots fit into the model's context, so methods with {shots} shots "
+        + ("are marked" if fit else "have a dash")
+        for (place, shots), fit in sorted(used.items())
     ]
 
 

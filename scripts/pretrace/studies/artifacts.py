@@ -51,6 +51,8 @@ class Artifact(ArtifactEntry):
     """The models that could not be asked."""
     cautions: list[str] = []
     """Sentences that are printed under it."""
+    null_models: list[str] = []
+    """Those of its models that saw neither class."""
     names: dict[str, str] = {}
     """What the slugs that it shows are called in print."""
 
@@ -299,6 +301,18 @@ def with_names(artifact: Artifact, titles: Mapping[str, str]) -> Artifact:
     return artifact.model_copy(update={"names": names, "panels": panels})
 
 
+def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
+    """Return the models that an artifact shows and that were trained on neither members nor non-members."""
+    shown = {
+        slug: models[slug] for slug in sorted({panel.model for panel in artifact.panels}) if slug in models
+    }
+    return [
+        slug
+        for slug, entry in shown.items()
+        if isinstance(entry, TrainedModel) and not entry.training.members
+    ]
+
+
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
     """Return cautions for an artifact that shows methods with a prefix on models that cannot test them.
 
@@ -397,23 +411,15 @@ def references_of(runs: list[Run]) -> list[list[str]]:
     return [names for names in [*named, [*filter(None, paraphrasers)]] if names]
 
 
-def conditions_of(runs: list[Run]) -> Iterator[dict[str, Any]]:
-    """Yield the start token of the runs with each corpus and reference model that they name, and their first other
-    inputs: the conditions under which statistics compare scores, and panels show them.
-    """
-    varied = {name for run in runs for name in (*run.corpora, *run.references)}
-    kinds = [names if varied & {*names} else names[:1] for names in references_of(runs)]
-    for names in product(*kinds):
-        yield {"start_token": runs[0].start_token, "references": list(names)}
-
-
 def first_of_runs(runs: list[Run]) -> dict[str, Any]:
-    """Return a panel's default start token and references: the first conditions of its runs."""
+    """Return a panel's default start token, and the first of each kind of reference that its runs name."""
     if not runs:
         return {}
-    first = next(conditions_of(runs))
-    if [run.paraphraser for run in runs if run.questions][:1] == [None]:
-        del first["references"]  # answers from elsewhere have paraphrasers of any name
+    first: dict[str, Any] = {"start_token": runs[0].start_token}
+    if [run.paraphraser for run in runs if run.questions][:1] != [
+        None
+    ]:  # answers from elsewhere have any paraphraser
+        first["references"] = [names[0] for names in references_of(runs)]
     return first
 
 

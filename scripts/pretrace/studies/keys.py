@@ -267,9 +267,6 @@ class WrittenPanel(Listed):
     """The panel's heading."""
     settings: Maybe[dict[str, str]] = None
     """For `ablation_bars`: label -> setting, for this panel in place of `options.settings`."""
-    size: Maybe[bool] = None
-    """For `corpus_test`: show how often p is at most 0.05 where labels are redrawn 300 times, which an exact test keeps
-    to 5 % (default, do not)."""
 
     @model_validator(mode="after")
     def _placed(self) -> Self:

@@ -12,7 +12,6 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.studies.artifacts import conditions_of
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
@@ -326,12 +325,7 @@ class Pair:
     @property
     def statistic_options(self) -> dict[str, Any]:
         """What statistics depend on beside their files: fields of `evaluation.statistics.StatisticInputs`."""
-        by_id = [
-            [run for run in self.runs if run.id == id] for id in dict.fromkeys(run.id for run in self.runs)
-        ]
-        conditions = [chosen for runs in [self.runs, *by_id] for chosen in conditions_of(runs)]
         return {
-            "conditions": _without_repeats(conditions),
             "draws": self.draws,
             "pooled": self.benchmark.entry.pooled,
             "language": self.benchmark.entry.language,

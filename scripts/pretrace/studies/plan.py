@@ -399,21 +399,13 @@ class ShownArtifact:
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
 
-    # once an artifact: it may have thousands of panels
-    @cached_property
-    def _with_size(self) -> set[tuple[str, str]]:
-        """The pairs of panels that show the size of a corpus test."""
-        return {panel.pair for panel in self.entry.panels if panel.size}
-
     def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some take long or need shots or an extraction."""
+        """Return whether a kind of a pair's results is shown; some need an extraction or calibrated answers."""
         if kind in ("windows", "extraction"):
             return pair.extraction is not None
-        if kind == "corpus_size":
-            return pair.slugs in self._with_size
-        if kind == "letters" and "published" in RENDERERS[self.entry.renderer].needs:
-            return pair.deltas is not None  # the paper prints letters of calibrated answers alone
-        return kind != "codec" or pair.draws_shots
+        # the paper prints letters of calibrated answers alone
+        published = "published" in RENDERERS[self.entry.renderer].needs
+        return kind != "letters" or not published or pair.deltas is not None
 
     def _whole_works(self, pair: Pair) -> Pair | None:
         """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""

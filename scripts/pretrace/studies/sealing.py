@@ -60,6 +60,41 @@ def changed(before: Any, after: Any, where: str = "") -> list[str]:
     return [] if before == after else [where]
 
 
+def edited(seals: Sequence[Seal], code: str) -> list[str]:
+    """Return warnings beside the answer: `code` (SHA-256) differs from what was sealed, or no commit held that."""
+    versions = seals[-1]["plan"]["versions"]
+    warnings = []
+    if versions.get("code", code) != code:
+        warnings.append(
+            "pretrace's code was edited after the plan was sealed: the answer may follow from the edit."
+        )
+    if str(versions.get("pretrace")).endswith("-dirty"):
+        warnings.append(
+            "The plan was sealed with code that no commit holds, so that nobody else can run the same."
+        )
+    return warnings
+
+
+def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
+    """Return how many `others` (seals by study) audited the same texts or model: the best of many does not count."""
+    plan = seals[-1]["plan"]
+    texts, models = (
+        {name for name, own in others.items() if any(_shared(plan, seal["plan"], key) for seal in own)}
+        for key in ("files", "checkpoints")
+    )
+    if not texts | models:
+        return []
+    return [
+        f"{len(texts | models)} other audits in results/ share texts ({len(texts)}) or the model ({len(models)}) of "
+        "this one. Of twenty audits of unread texts, one finds evidence: report all of them, not the best."
+    ]
+
+
+def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
+    """Tell whether two plans hold an equal file, or an equal checkpoint."""
+    return any(value in other[key].values() for value in plan[key].values() if value)
+
+
 def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
     """Return what a page says of a study's seals: (heading, text), every seal in order with its own SHA-256."""
     plan = seals[-1]["plan"]

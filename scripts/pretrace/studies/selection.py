@@ -18,6 +18,7 @@ from pretrace.studies.artifacts import (
     check_choices,
     filled,
     methods_left_out,
+    null_models,
     prefix_cautions,
     require_artifact,
     resolve_artifact,
@@ -300,5 +301,6 @@ def _in_print(
     artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
 ) -> Artifact:
     """Return the artifact with its cautions, and with the titles of what it shows."""
-    cautions = prefix_cautions(artifact, runs, models.entries)
-    return with_names(artifact.model_copy(update={"cautions": cautions}), titles)
+    added = {"cautions": prefix_cautions(artifact, runs, models.entries)}
+    added["null_models"] = null_models(artifact, models.entries)
+    return with_names(artifact.model_copy(update=added), titles)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.audit_checks import check_audit, check_corpus
+from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
@@ -78,7 +78,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
 
     Returns:
-        What the audit of the command line will compare, and the remarks about audits and corpus tests.
+        What the audit of the command line will compare, and the remarks about audits.
 
     Raises:
         InputError: the first thing that is wrong, with file, line and remedy.
@@ -153,15 +153,15 @@ MOST_LENGTHS = 5
 
 
 def _remarks(plan: Plan) -> Iterator[str]:
-    """Yield the remarks about audits, with the files of their known non-members, and about corpus tests."""
+    """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
     for slug, known in sorted({(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}):
         if files := files_of(entries[slug]):
             known_texts = next(reversed(files_of(entries[known])), None)
-            yield from check_audit(files[0], known_texts, entries[slug].language, cut_of(entries[slug]))
-    for slug in sorted({pair.benchmark_slug for pair in _shown_by(plan, "corpus_test")}):
-        if files := files_of(entries[slug]):
-            yield from check_corpus(files[0], entries[slug].language)
+            entry = entries[slug]
+            yield from check_audit(
+                files[0], known_texts, entry.language, cut_of(entry), randomised=entry.randomised
+            )
 
 
 def _shown_by(plan: Plan, renderer: str) -> list[Pair]:

@@ -24,8 +24,9 @@ from pretrace.benchmarks.sources import BenchmarkEntry, Lengths, QuestionKind, T
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Downloaded, Keys, Maybe, Some, Years
 
-Stretch = tuple[int, int]
-"""(address, start): a run of words of one length, by its address's place in the list and its first word."""
+Stretch = tuple[int, ...]
+"""(address, start): a run of words of one length, by its address's place in the list and its first word. A pair of one
+address is (address, start, start), the member first."""
 
 WHOLE_YEARS = frozenset({1945, 1953, 1956, 1961, 1972, 1973, 1974, 1978, 1979, 1980})
 """Years with a spoken and a written version, or two presidents' addresses: one tells much of the other."""
@@ -94,14 +95,20 @@ class SotuSplit(Downloaded, TwoDraws):
 
 @loader("sotu_split", entry=SotuSplit)
 def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
-    """Return `texts` snippets of each class, split at random, as many from each of `eras`; subset = era, or dose."""
+    """Return `texts` snippets of each class, as many from each of `eras`; subset = era, or dose.
+
+    Snippets are drawn in pairs of one address and of like length (`_pairs`), and a coin says which is the member: by
+    chance alone, members of other draws were shorter than the non-members (p = 0.001). `WHOLE_YEARS` are left out.
+    """
     every, rng = speeches(sources[0]), random.Random(seed)
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
-        addresses = _between(every, (first, last), "eras")
+        within = _between(every, (first, last), "eras")
+        addresses = [speech for speech in within if speech.year not in WHOLE_YEARS]
         quota = part_size(entry.texts, number, len(entry.eras))
-        for label, stretches in _split(addresses, max(entry.lengths), rng).items():
-            for place, start in _draw(stretches, quota, rng, f"era {first}-{last}"):
+        drawn = _draw(_pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}")
+        for side, label in enumerate((1, 0), start=1):
+            for place, start in sorted((pair[0], pair[side]) for pair in drawn):
                 speech, era = addresses[place], f"{first}-{last}"
                 snippets.append(_snippet(speech, start, entry.lengths, label, _document(speech), era))
     if entry.repetitions is not None:
@@ -121,40 +128,38 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
         addresses = _between(every, chosen.years, which)
         starts = [(place, _starts(speech, max(entry.lengths))) for place, speech in enumerate(addresses)]
-        stretches = [(place, start) for place, own in starts for start in own]
+        stretches: list[Stretch] = [(place, start) for place, own in starts for start in own]
         for place, start in _draw(stretches, entry.texts, rng, which):
             speech = addresses[place]
             texts += _snippet(speech, start, entry.lengths, label, _document(speech))
     return texts
 
 
-def _split(addresses: list[Speech], length: int, rng: random.Random) -> dict[int, list[Stretch]]:
-    """Return label -> stretches: half of each address's, but whole years go in turn to one class or the other."""
-    whole = sorted({speech.year for speech in addresses} & WHOLE_YEARS)
-    rng.shuffle(whole)
-    first = rng.randrange(2)
-    label_of = {year: (first + place) % 2 for place, year in enumerate(whole)}
-    split: dict[int, list[Stretch]] = {1: [], 0: []}
+def _pairs(addresses: list[Speech], lengths: Sequence[int], rng: random.Random) -> list[Stretch]:
+    """Pair the snippets of each address that have most alike numbers of characters; one that is left over is dropped.
+
+    The characters are the sum over the lengths of those a word, so that the texts of each length are alike.
+    """
+    pairs: list[Stretch] = []
     for place, speech in enumerate(addresses):
-        own = [(place, start) for start in _starts(speech, length)]
-        if speech.year in label_of:
-            split[label_of[speech.year]] += own
-        else:
-            rng.shuffle(own)
-            half = (len(own) + rng.randrange(2)) // 2
-            split[1] += own[:half]
-            split[0] += own[half:]
-    return split
+        starts = list(_starts(speech, max(lengths)))
+        rng.shuffle(starts)
+        starts = sorted(
+            starts[: len(starts) // 2 * 2],
+            key=lambda start: sum(len(" ".join(speech.words[start : start + n])) / n for n in lengths),
+        )
+        pairs += [(place, *rng.sample(starts[k : k + 2], 2)) for k in range(0, len(starts), 2)]
+    return pairs
 
 
 def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) -> list[Stretch]:
     """Draw `count` stretches, sorted; addresses take turns, so that none fills a class."""
     if len(stretches) < count:
         raise InputError(
-            f"{which}: these years hold {len(stretches)} snippets of one class where {count} are asked for; "
+            f"{which}: these years hold {len(stretches)} snippets of a class where {count} are asked for; "
             f"give more years or fewer texts."
         )
-    turns = sorted({address for address, _ in stretches})
+    turns = sorted({stretch[0] for stretch in stretches})
     rng.shuffle(turns)
     return sorted(_take_turns(stretches, turns, count, rng))
 
@@ -255,7 +260,9 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     for label, addresses in _classes(entry, sources).items():
         turns = list(range(len(addresses)))
         rng.shuffle(turns)
-        sections = [(address, number) for address in turns for number in range(entry.documents)]
+        sections: list[Stretch] = [
+            (address, number) for address in turns for number in range(entry.documents)
+        ]
         for address, number in sorted(_take_turns(sections, turns, entry.documents, rng)):
             texts += _passages(addresses[address], number, entry, rng, label)
     return texts

@@ -31,7 +31,7 @@ from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_l
 from pretrace.render.phrases import exceeding_placebos, with_interval
 from pretrace.render.registry import Artifact, Panel
 from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.rows import for_the_best, of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
@@ -196,15 +196,20 @@ HEADLINE_STYLES = {
 def headline(artifact: Artifact, results: Results) -> Drawing:
     """Draw axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
 
-    The reading says on which panels a method is above chance, the blind classifier and every placebo.
+    The reading says on which panels a method is above chance, the blind classifier and every placebo. `best`: the
+    highest method of a panel; `best_low` and `best_high` pay for that choice.
     """
     chance, panels = artifact.chance, results.panels(artifact)
     frame = beside_controls(artifact, results).sort_values("panel", kind="stable", ignore_index=True)
     models = frame[~frame["control"]]
+    ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
         label=[_heading(panels[panel]) for panel in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
-        above_chance=frame["low"] > chance,
+        best_low=ends["low"],
+        best_high=ends["high"],
+        null_model=frame["model"].isin(artifact.null_models),
+        above_chance=ends["low"] > chance,
         above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
     )
     own = frame.assign(series=frame["control"].map({True: BLINDLY, False: SEEING}))
@@ -244,17 +249,32 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     beaten = models["beats_blind"].fillna(~with_blind) & models["above_placebos"].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
-    if not best:
-        return "In no test did a method find training that no control explains."
+    tests = models.loc[~models["null_model"], "panel"].nunique()
+    found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {with_interval(estimate(row))} on {_heading(panels[row['panel']])}"
-        for row in best[:FEW]
+        f"{method_label(row['method'])} {best_text(row, 3)} on {_heading(panels[row['panel']])}"
+        for row in found[:FEW]
     )
-    more = f"; and {len(best) - FEW} more" if len(best) > FEW else ""
-    return (
-        f"In {len(best)} of {models['panel'].nunique()} tests a method found training that no control explains (it is "
-        f"above chance, the blind classifier and every placebo): {shown}{more}."
-    )
+    more = f"; and {len(found) - FEW} more" if len(found) > FEW else ""
+    sentences = [
+        f"In {len(found)} of {tests} tests a method found training that no control explains (it is above chance, the "
+        f"blind classifier and every placebo): {shown}{more}."
+        if found
+        else "In no test did a method find training that no control explains."
+    ]
+    if nulls := models["panel"].nunique() - tests:
+        wrong = len(best) - len(found)
+        sentences.append(
+            f"Of {nulls} models that saw neither class, a method found training in {wrong or 'none'}."
+        )
+    return " ".join(sentences)
+
+
+def best_text(row: Record, digits: int) -> str:
+    """Return the value of the best method with the interval that pays for the choice, or the SD over its draws."""
+    if row["draws"] > 1:
+        return f"{row['value']:.{digits}f} ± {row['sd']:.{digits}f} over {row['draws']} draws"
+    return with_interval((row["value"], number(row["best_low"]), number(row["best_high"])), digits)
 
 
 LINES = 7  # panels of the headline on a terminal
@@ -272,7 +292,14 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     if not shown:
         return []
     metrics = joined(sorted({metric_label(row["metric"]) for row in best}))
-    heads = ["texts and model", "best method", metrics, "bag of words", "rank among placebos"]
+    most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
+    heads = [
+        "texts and model",
+        f"best of up to {most} methods",
+        metrics,
+        "bag of words",
+        "rank among placebos",
+    ]
     columns = [
         [head, *cells] for head, *cells in zip(heads, *shown, strict=True) if any(cells)
     ]  # a column that no panel fills is left out
@@ -290,7 +317,7 @@ def _cells(row: Record, blind: Record | None) -> list[str]:
     return [
         row["label"],
         method_label(row["method"]),
-        with_interval(estimate(row), 2),
+        best_text(row, 2),
         with_interval(estimate(blind), 2) if blind else "",
         "" if rank is None else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
     ]

@@ -1,17 +1,18 @@
 """An audit as a page that answers: the verdict first, then what could be found, documents, passages and checks."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isfinite
 
 import pandas as pd
 
-from pretrace.evaluation.audit import COMBINED, SOUGHT, low_shares
-from pretrace.evaluation.audit_controls import CLASSIFIER, FEWEST, MATERIAL, SIZES, WORDING
+from pretrace.benchmarks.audit_design import counted
+from pretrace.evaluation.audit import COMBINED, SOUGHT
+from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
-from pretrace.evaluation.resampling import LEAST_DOCUMENTS
+from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.significance import LEVEL
-from pretrace.evaluation.verdict import failed_controls, share_above, verdict
+from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.names import in_order, joined, method_label
 from pretrace.render.phrases import signed
 from pretrace.render.registry import Artifact, Panel
@@ -21,23 +22,19 @@ from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
+MANY = 1e6  # ways to deal labels out that are printed as a number, at most
 WORDS_SHOWN = 10  # a passage is called by its first words
 TOGETHER = "All documents together"
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
 
-CONTROL_LABELS = {
-    WORDING: "Is the wording of your texts less typical of the known documents than their own?",
-    SIZES: "Do your texts have another number of characters?",
-    CLASSIFIER: "Can a classifier tell your texts from the known ones by their words?",
+CHECKS = {
+    WORDS: "Can a classifier tell your documents from the known ones by their words?",
+    LETTERS: "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
+    FORM: "Do your texts look different (digits, line ends, capitals, repeated words)?",
+    SIZES: "Have your texts another size in characters or words?",
+    PARTS: "Are documents called parts of a work?",
+    COPIES: "Are two documents of a side copies of each other?",
 }
-
-NOT_CHECKED = {
-    WORDING: "Whether the wording of your texts is less typical of the known documents than their own.",
-    SIZES: "Whether your texts have another number of characters than the known ones.",
-    CLASSIFIER: "Whether a classifier tells your texts from the known ones by their words: it needs "
-    f"{LEAST_DOCUMENTS} documents of each side, with {FEWEST} passages of one length.",
-}
-KNOWN_NOT_CHECKED = f"Whether known documents look trained on, too: it needs {LEAST_DOCUMENTS + 1} of them."
 
 
 def audit(artifact: Artifact, results: Results) -> Table:
@@ -53,15 +50,14 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    "Every p compares whole documents. p = 0.01: one in 100 documents that the model never saw would score this high. "
-    "It does not mean 99 % sure.",
-    f"q is p corrected for the number of documents, or of passages (Benjamini and Hochberg). Evidence: q is at most "
-    f"{LEVEL:g}; of the documents that are marked so, about one in twenty may be a false alarm.",
+    "p of all together: of all ways to deal the documents out, the share in which yours would score at least as high. "
+    "It is exact if the model read none of them and all are of one kind. p = 0.01 does not mean 99 % sure.",
+    f"p of a document: its rank among the known ones. q is p corrected for the number of documents (Benjamini and "
+    f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in twenty named ones is a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
-    "comes from. Do not choose the best of them afterwards.",
-    f"A check by wording, size or classifier fails if its p is at most {LEVEL:g}, divided by how many of the "
-    f"three were made, and the difference is at least {MATERIAL:g} standard deviations. The last check fails if the "
-    f"lower end of the share's 95 % interval is above {LEVEL:g}.",
+    "comes from.",
+    f"The checks by words, letters, form and size exchange documents as well. Each p is corrected for their number; a "
+    f"check fails if it is at most {LEVEL:g}.",
     "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
     "single text.",
 )
@@ -70,14 +66,22 @@ _NOTES = (
 def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
     result = verdict(frame)
+    p, reasons = f"(p = {p_text(result.p)})", joined(result.reasons) if result.reasons else ""
+    by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence":
         return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar than the texts that you gave as unread "
-            f"(p = {p_text(result.p)}).",
-            "If the known texts were really unread, the likeliest reason is that the model was trained on these texts, "
-            "or on copies or long quotations of them; but texts that are famous or often quoted score higher, too.",
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+            "What is published was drawn at random, so only reading it, or copies of it, explains this."
+            if by_design
+            else "If the known texts are unread and of the same kind, the likeliest reason is that the model was "
+            "trained on these texts, or on copies or long quotations of them; but texts that are famous or often "
+            "quoted score higher, too.",
         )
-    reasons = joined(result.reasons) if result.reasons else ""
+    if result.kind == "untested":
+        return (
+            f"Higher than the known texts; whether they are comparable could not be tested {p}.",
+            f"Nothing follows about training: {reasons}.",
+        )
     if result.kind == "invalid":
         return (
             f"The comparison is invalid, because {reasons}.",
@@ -89,9 +93,9 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
             "Nothing follows about training, in either direction.",
         )
     return (
-        f"No evidence of training found (p = {p_text(result.p)}).",
-        "This does not show that the texts were left out: "
-        f"{_sensitivity(frame) or 'an audit misses most texts that a model read once.'}",
+        f"No evidence of training found {p}.",
+        "This does not show that the texts were left out: in four of five cases such an audit finds a difference only "
+        f"if {_percent(_design(frame)['smallest_effect'])} of the passages score above the middle of the known ones.",
     )
 
 
@@ -106,13 +110,14 @@ def lines(frame: pd.DataFrame) -> list[str]:
 
 
 def _found(frame: pd.DataFrame) -> str:
-    """Name the documents that are marked, or all texts together."""
+    """Name your documents, and how many of them are marked alone."""
     documents = _units(frame, "document")
     if len(documents) == 1:
         name = documents["id"].iloc[0]
         return f"the document '{name}'" if len(name) < 60 else "the text"
     marked = int(documents["flagged"].sum())
-    return f"{marked} of {len(documents)} documents" if marked else "your documents together"
+    alone = f" ({marked} of {len(documents)} also alone)" if marked else ""
+    return ("the published texts" if documents.empty else f"your {len(documents)} documents together") + alone
 
 
 def _units(frame: pd.DataFrame, unit: str) -> pd.DataFrame:
@@ -128,17 +133,6 @@ def _percent(effect: float) -> str:
     return f"{min(99, round(100 * share_above(effect)))} %"
 
 
-def _sensitivity(frame: pd.DataFrame) -> str:
-    """Say how large the smallest effect of a typical document is."""
-    design = _design(frame)
-    if "smallest_effect" not in design:
-        return ""
-    return (
-        f"in four of five cases it finds a document of {design['typical_texts']:.0f} texts only if "
-        f"{_percent(design['smallest_effect'])} of them score above the middle of the known texts."
-    )
-
-
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what follows and what does not, and what would make a better audit."""
     result, design = verdict(frame), _design(frame)
@@ -152,12 +146,13 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     if panel.pair in results.extraction:
         back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
         lines += [("Given back", back)] if back else []
-    lines += [("Not checked", unchecked)] if (unchecked := _not_checked(frame)) else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
     known = _counts(design, "known_documents", "known document", "known_texts")
-    given = f"{known} that you gave as unread by the model and of the same kind as your texts."
-    lines.append(("Rests on", f"{given} pretrace cannot check that."))
+    given = (
+        "drawn like the published ones and kept private" if design.get("randomised") else "given as unread"
+    )
+    lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
     question = f"Was {panel.called(panel.model)} trained on {own} of '{panel.called(panel.benchmark)}'?"
     return Box(question, first, result.kind, tuple(lines))
@@ -165,38 +160,32 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return f"{_count(int(design.get(documents, 0)), noun)} ({_count(int(design.get(texts, 0)), 'passage')})"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + "s" * (number != 1)
-
-
-def _not_checked(frame: pd.DataFrame) -> str:
-    """Return the checks that too few documents or passages did not allow, each with what it needs."""
-    if _design(frame).get("known_documents", 0) < LEAST_DOCUMENTS:
-        return f"Anything: every check needs {LEAST_DOCUMENTS} known documents."
-    untested = set(frame[(frame["unit"] == "control") & frame["p"].isna()]["method"])
-    unchecked = [words for method, words in NOT_CHECKED.items() if method in untested]
-    return " ".join(unchecked + [KNOWN_NOT_CHECKED] * (not low_shares(frame)))
+    return f"{counted(int(design.get(documents, 0)), noun)} ({counted(int(design.get(texts, 0)), 'passage')})"
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
+    """Say which documents and passages take no part."""
+    design = _design(frame)
+    out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
+    known = int(design.get("known_outliers", 0))
+    parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
+    words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
-    audited = frame[frame["unit"] == "text"]["id"].nunique()
-    left = unlabelled - audited
-    if not audited or left <= 0:
-        return ""
-    return f"{_count(left, 'passage')} without a label: no score, or no known text of the same length and subset."
+    stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
+    left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
+    if left > 0 and not frame[frame["unit"] == "text"].empty:
+        words.append(f"{counted(left, 'passage')} without a label: no score, or no known text of the same length and "
+                     "subset.")  # fmt: skip
+    return " ".join(words)
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
     name = f"{panel.called(panel.model)} on {panel.called(panel.benchmark)}"
-    failed = bool(failed_controls(frame))
+    failed = bool(failed_checks(frame))
     facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
     for unit, title in (("document", "Documents"), ("text", "Passages")):
-        own = frame[frame["unit"] == unit]
+        own = frame[(frame["unit"] == unit) & (frame["method"] != "")]
         if unit == "document" and own["id"].nunique() > 1:
             own = pd.concat([frame[frame["unit"] == "all"].assign(id=TOGETHER), own])
         if own["id"].nunique() > (unit == "document" and own["texts"].max() <= 1):
@@ -213,26 +202,25 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         ("Your documents, with passages", ("documents", "texts")),
     ):
         yield label, ", ".join(f"{design.get(key, 0):,.0f}" for key in keys)
-    if design.get("known_documents", 0) < LEAST_DOCUMENTS:
-        yield "Known documents that a p-value needs", f"{LEAST_DOCUMENTS}"
-        return
-    invalid = " (not valid: a check failed)" if failed_controls(frame) else ""
-    yield "p of the whole audit", p_text(design["verdict_p"]) + invalid
+    p = verdict(frame).p
+    if pd.notna(p):
+        invalid = " (not valid: a check failed)" if failed_checks(frame) else ""
+        yield "p of the whole audit", p_text(p) + invalid
+        ways = f"{design['ways']:,.0f}" if design["ways"] < MANY else "more than a million"
+        yield f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are drawn)", ways
     if pd.notna(icc := design.get("icc", float("nan"))):
-        yield "How alike the passages of one known document are (0: not at all, 1: equal)", f"{icc:.2f}"
-    typical = f"a document of {design['typical_texts']:.0f} passages"
-    for suffix, what in (("", typical), ("_all", "all together")):
-        if f"smallest_effect{suffix}" in design and (not suffix or design["documents"] > 1):
-            effect = design[f"smallest_effect{suffix}"]
-            words = f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
-            yield f"Found in four of five cases, {what}: if it lies above by", words
-    if "texts_needed" in design:
+        yield "How alike the passages of one document are (0: not at all, 1: equal)", f"{icc:.2f}"
+    if isfinite(effect := design.get("smallest_effect", float("inf"))):
+        words = (
+            f"{effect:.1f} standard deviations ({_percent(effect)} of passages above the middle known one)"
+        )
+        yield "Found in four of five cases: if all lie above by", words
+    if "texts_needed" in design and not design["randomised"]:
         needed = design["texts_needed"]
-        words = f"{needed:.0f}" if isfinite(needed) else "more known documents, with more passages each"
-        yield f"Passages that a document needs to be found where it lies above by {SOUGHT:g}", words
-    if "least_p" in design:
-        label = "Least p of such a document, if all its passages outscore all known ones"
-        yield label, p_text(design["least_p"])
+        words = f"{needed:.0f}" if isfinite(needed) else "more documents, with more passages each"
+        yield f"Passages that each document needs if all lie above by {SOUGHT:g}", words
+    if not design.get("randomised") and "documents_to_name" in design:
+        yield "Known documents that naming a single document needs", f"{design['documents_to_name']:,.0f}"
     positive = records_of(_units(frame, "positive"))
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
@@ -249,13 +237,16 @@ def _unit_block(
     together = own[own["method"] == COMBINED].sort_values(["p", "id"], kind="stable", na_position="last")
     together = together.sort_values("unit", key=lambda units: units.ne("all"), kind="stable")
     alone = own[own["method"] != COMBINED]
-    single = {(row["id"], row["method"]): row["p"] for row in records_of(alone)}
+    single = {(row["id"], row["method"]): row["effect"] for row in records_of(alone)}
     methods = in_order(alone["method"])
     rows, details = [], []
     for row in records_of(together.head(MOST_ROWS)):
         text = str(texts.get(row["id"], "")) if unit == "text" else ""
-        label = first_words(text) if text else row["id"]
-        rows.append((label, _unit_cells(row, unit, methods, single, failed), False))
+        effects = [
+            (f"above: {method_label(method)}", _effect(single.get((row["id"], method)))) for method in methods
+        ]
+        cells: list[tuple[Head, Cell]] = [*_unit_cells(row, unit, failed=failed), *effects]
+        rows.append((first_words(text) if text else row["id"], cells, False))
         details.append(f"{row['id']}: {text}" if text else "")
     shown = f", the {MOST_ROWS} with the lowest p of {len(together)}" if len(together) > MOST_ROWS else ""
     for block in rows_of(title + shown, rows, "Document" if unit == "document" else "Passage"):
@@ -272,41 +263,42 @@ def first_words(text: str) -> str:
     return short + " ..." * (len(words) > WORDS_SHOWN)
 
 
-def _unit_cells(
-    row: Record, unit: str, methods: Sequence[str], single: Mapping[tuple[str, str], float], failed: bool
-) -> Iterator[tuple[Head, Cell]]:
-    yield "evidence", Cell() if row["unit"] == "all" else evidence_cell(row, failed=failed)
+def _effect(effect: float | None) -> Cell:
+    effect = number(effect)
+    return Cell() if effect is None else Cell(words=signed(effect, 1))
+
+
+def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head, Cell]]:
     if unit == "document":
+        yield "named alone", Cell() if row["unit"] == "all" else named_cell(row, failed=failed)
         yield "passages", Cell(words=f"{row['texts']:.0f}")
     elif row["document"] and row["document"] != row["id"]:
         yield "document", Cell(words=row["document"])
-    effect = number(row["effect"])
-    yield "lies above", Cell() if effect is None else Cell(words=signed(effect, 1))
+    yield "lies above", _effect(row["effect"])
     yield "p", p_cell(row["p"])
-    yield "q", p_cell(row["q"])
-    for method in methods:
-        yield f"p: {method_label(method)}", p_cell(single.get((row["id"], method)))
+    if unit == "document":
+        yield "q", p_cell(row["q"])
 
 
-def evidence_cell(row: Record, *, failed: bool) -> Cell:
-    """Return whether a document or passage is evidence, which it is not if the controls failed."""
+def named_cell(row: Record, *, failed: bool) -> Cell:
+    """Return whether a document is evidence alone, which it is not if a check failed."""
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
         return Cell(words="no")
-    return Cell(words="yes, but the controls failed") if failed else Cell(words="yes", bold=True)
+    return Cell(words="yes, but a check failed") if failed else Cell(words="yes", bold=True)
 
 
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
-    """Yield what differs without a model, and the known documents as if each were audited."""
-    for row in records_of(frame[frame["unit"] == "control"]):
+    """Yield whether the two sides differ without a model."""
+    rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
+    for method, label in CHECKS.items():
+        if method not in rows:
+            words = "not needed: drawn at random" if _design(frame).get("randomised") else "not tested"
+            yield label, [("", Cell(words=words))], True
+            continue
+        row = rows[method]
+        tested: str = f" (p = {p_text(row['p'])})" if pd.notna(row["p"]) else ""
         words = "yes, so the check fails" if row["flagged"] else "no"
-        words = "not tested: too few" if pd.isna(row["p"]) else f"{words} (p = {p_text(row['p'])})"
-        yield CONTROL_LABELS[row["method"]], [("", Cell(words=words, bold=bool(row["flagged"])))], True
-    label = f"Known documents with p at most {LEVEL:g}, each compared with the others (1 in 20 expected)"
-    checked = list(low_shares(frame))
-    for row in checked:
-        words = f"{row['low_p']} of {row['n']}" + (": too many" if row["too_many"] else "")
-        yield label, [("", Cell(words=words, bold=row["too_many"]))], True
-    if not checked:
-        yield label, [("", Cell(words="not tested: too few"))], True
+        most = f": {row['id']}" if row["flagged"] and row["id"] else ""
+        yield label, [("", Cell(words=words + most + tested, bold=bool(row["flagged"])))], True

@@ -39,7 +39,8 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
             without = without[without["panel"] != place]
     notes = [
         *conditions(artifact, records_of(frame)),
-        f"Held-out settings. {INTERVALS}",
+        f"Held-out settings. {INTERVALS} Where shots were drawn several times: mean ± standard deviation over draws; "
+        "each placebo has one draw.",
         "Placebos: each document of the members in turn plays the non-members, against the other members; mean ± "
         "standard deviation of the values. z: distance of the benchmark's value from their mean, in standard "
         "deviations. Rank: its place among them from the top; bold: the first. If the non-members' document were like "
@@ -51,10 +52,16 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     if len(without):
         starred = without.assign(star=without["beats_blind"].fillna(False))
         blocks += by_method(starred, panels, ["auc"], title="Without placebos" if blocks else "")
-        count, beaten = starred["panel"].nunique(), starred[starred["star"]]["panel"].nunique()
-        reading.append(
-            f"Of {count} panels without placebos, a method beats the blind classifier on {beaten}."
-        )
+        null = starred["model"].isin(artifact.null_models)
+        for own, what in (
+            (starred[~null], "panels without placebos"),
+            (starred[null], "models that saw neither class"),
+        ):
+            beaten = own.loc[own["star"], "panel"].nunique()
+            if count := own["panel"].nunique():
+                reading.append(
+                    f"Of {count} {what}, a method beats the blind classifier on {beaten or 'none'}."
+                )
     notes += other_texts_note(panels, frame)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 

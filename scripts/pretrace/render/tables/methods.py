@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of
-from pretrace.evaluation.selection import LEAST_ANSWERED
 from pretrace.questions.known import is_control
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
@@ -41,16 +40,16 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     Of `options`: `metrics`, in place of the artifact's one, are columns side by side; `blocks` (model, length,
     ...) puts panels that differ in it into blocks of their own; `average` (`catalogue.CHOICES`) adds the mean over
     panels that differ in that alone; of `draws` of shots each number is the mean. Bold is the highest method of a
-    column, with `runner_up` the second is underlined, both only if their intervals are above chance; a star says that a
+    column, with `runner_up` the second is underlined, both only above chance (`beyond_chance`); a star says that a
     method beats the baseline by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
     """
     options, panels = artifact.options, results.panels(artifact)
     selections = [selection for selection in SELECTIONS if selection in artifact.selections]
     shown = estimates(artifact, results, selections)
     column = ["selection", "panel", "average", "metric"]
-    shown["bold"] = best(shown, column) & beyond_chance(shown)
+    shown["bold"] = best(shown, column) & beyond_chance(shown, column)
     if options.runner_up:
-        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown)
+        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown, column)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
@@ -82,8 +81,8 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
     if frame["bold"].any():
         second = ", the runner-up is underlined" * options.runner_up
         notes.append(
-            f"Bold is the highest method of a column{second}, if its interval is above chance; rows without a model "
-            "are not in contest."
+            f"Bold is the highest method of a column{second}, if it is above chance by an interval that pays for the "
+            "choice among them (Bonferroni); rows without a model are not in contest."
         )
     if frame["star"].any():
         notes.append(
@@ -97,8 +96,6 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
             f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
             "star holds in every draw."
         )
-    if "held_out" in artifact.selections:
-        notes += _few_documents(panels, single)
     notes += other_texts_note(panels, single)
     return notes + ([AVERAGE_NOTES[options.average]] if len(single) < len(frame) else [])
 
@@ -111,20 +108,11 @@ AVERAGE_NOTES = {
 }
 
 
-def _few_documents(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
-    """Say which panels of documents have no held-out value, and why."""
-    of_documents = frame[(frame["unit"] == "document") & (frame["selection"] == "default")]
-    counts = (of_documents["n_members"] + of_documents["n_nonmembers"]).groupby(of_documents["panel"]).last()
-    few = [f"{panels[int(str(panel))].name} ({n})" for panel, n in counts.items() if n < LEAST_ANSWERED]
-    text = f"No held-out value under {LEAST_ANSWERED} documents, since a fold has too few of them: {'; '.join(few)}."
-    return [text] if few else []
-
-
 def setting_table(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a value of the parameter `options.x`, every other parameter at its default; a column a panel.
 
-    Bold is the best value of a column, chosen on the evaluated texts, if its interval is above chance. The last rows
-    are the artifact's methods without the parameter.
+    Bold is the best value of a column if it is above chance (`beyond_chance`). The last rows are the artifact's methods
+    without the parameter.
     """
     parameter, panels = str(artifact.options.x), results.panels(artifact)
     records = []
@@ -139,14 +127,15 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
         "parameter_value", key=lambda values: pd.to_numeric(values, errors="coerce"), kind="stable"
     )
     varied = frame[frame["parameter"] != ""]
-    bold = best(varied, ["panel", "method"]) & beyond_chance(varied)
+    column = ["panel", "method"]
+    bold = best(varied, column) & beyond_chance(varied, column)
     frame = frame.assign(bold=bold.reindex(frame.index, fill_value=False))
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
         *conditions(artifact, records_of(varied)),
-        f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, if its "
-        "interval is above chance; it is seen on the evaluated texts themselves.",
+        f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, if it is "
+        "above chance by an interval that pays for the choice (Bonferroni).",
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -219,8 +208,8 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
 def selection_gap(artifact: Artifact, results: Results) -> Table:
     """Lay out a row a method, a column a panel, and their mean: the best value on test minus the held-out one.
 
-    The two rest on the same texts, so the gap has no interval. A method without a hyperparameter has one setting: its
-    gap is what averaging over folds alone does. A mark says that the held-out choice lies at an edge of its grid.
+    The two rest on the same texts, so the gap has no interval; a method with one setting has no gap.
+    A mark says that the held-out choice lies at an edge of its grid.
     """
     panels = results.panels(artifact)
     frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
@@ -229,9 +218,8 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     )
     notes = [
         *conditions(artifact, records_of(frame)),
-        f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval. A method "
-        "with one setting has nothing to choose: its gap is what averaging over folds does. Average: mean and standard "
-        "deviation over the columns.",
+        f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval; 0 for a "
+        "method with one setting. Average: mean and standard deviation over the columns.",
     ]
     return table_of(artifact, by_method(frame, panels, ["gap"]), notes, frame)
 

@@ -1,6 +1,7 @@
 """A table: cells laid out in blocks, and written as CSV, Markdown, LaTeX and HTML."""
 
 import html
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,10 +11,12 @@ from pathlib import Path
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, grouped, number
+from pretrace.evaluation.metrics import FEW_TEXTS
+from pretrace.evaluation.significance import chance
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
 from pretrace.render.registry import Artifact, Panel
-from pretrace.render.rows import csv_text, records_of
+from pretrace.render.rows import csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20  # rows of a table that the report shows unfolded
@@ -45,7 +48,7 @@ class Cell:
     def number(self) -> str:
         if self.words is not None:
             return self.words
-        if self.value is None:
+        if self.value is None or math.isnan(self.value):
             return DASH
         return signed(self.value, 3) if self.signed else f"{self.value:.3f}"
 
@@ -178,10 +181,19 @@ def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
 
 
-def beyond_chance(frame: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell which values have an interval above chance; also those without an interval or a level of chance."""
-    level = frame["metric"].map(chance_level).astype(float)
-    return ~frame["low"].astype(float).le(level)
+def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
+    """Tell which values lie above chance, by an interval that pays for the choice of the best of their group.
+
+    Also means without an interval, and metrics without a level of chance.
+    """
+    levels = [
+        chance(metric, int(nonmembers))
+        if chance_level(metric) and pd.notna(nonmembers)
+        else chance_level(metric)
+        for metric, nonmembers in zip(frame["metric"], frame["n_nonmembers"], strict=True)
+    ]
+    few = frame["marks"].fillna("").str.contains(FEW_TEXTS)
+    return ~for_the_best(frame, by)["low"].le(pd.Series(levels, frame.index, dtype=float)) & ~few
 
 
 def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -222,6 +234,11 @@ def table_of(
     signs = {sign for block in blocks for row in block.rows for cell in row.cells for sign in cell.signs}
     meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
     notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in sorted(signs & meanings.keys())))
+    if signs - meanings.keys():
+        notes = (
+            *notes,
+            "(1 of 7 shots): only this many shots fit into the model's context beside the longest text.",
+        )
     raised = tuple(map(_signs_raised, blocks))
     return Table(artifact.title, artifact.artifact, raised, notes, frame, reading)
 

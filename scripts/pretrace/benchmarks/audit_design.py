@@ -1,0 +1,63 @@
+"""What an audit's documents allow, by their numbers and names: known while planning, before any score."""
+
+import re
+from collections.abc import Iterable
+from math import ceil, comb
+
+LEVEL = 0.05
+
+WHOLE_WORKS = "Give all texts of one work, and copies of it, the same document."
+
+LEAST_SHARED = 4
+"""Documents in question times known ones, divided by their sum: with less, checks miss another decade or genre too
+often for a low p to be evidence. Five of one side need twenty of the other; docs/size_and_power.md."""
+
+
+def has_p(documents: int, known: int) -> bool:
+    """Tell whether an exchange of these numbers of documents can have a p of `LEVEL`."""
+    return comb(documents + known, known) * LEVEL >= 1
+
+
+def known_for_p(documents: int) -> str:
+    """Say how many known documents let p be `LEVEL`."""
+    needed = next(known for known in range(1, 100) if has_p(max(documents, 1), known))
+    return f"at least {counted(needed, 'known document')}; more find smaller effects"
+
+
+def checks_can_fail(documents: int, known: int) -> bool:
+    """Tell whether these numbers of documents show another decade or genre."""
+    return documents * known >= LEAST_SHARED * (documents + known)
+
+
+def documents_for_checks(documents: int) -> str:
+    """Say how many documents let the checks fail if the two sides are of different kinds."""
+    own = max(documents, LEAST_SHARED + 1)
+    known = ceil(LEAST_SHARED * own / (own - LEAST_SHARED))
+    return f"at least {counted(own, 'document')} in question, each a whole work, and {counted(known, 'known document')}"
+
+
+def known_to_name(documents: int) -> int:
+    """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
+    return round(documents / LEVEL) - 1
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+_PART = (
+    r"(?:chapter|chap|ch|part|section|canto|act|scene|volume|vol|kapitel|teil|abschnitt|chapitre|partie|cap[ií]tulo|capitolo"
+    r"|глава|часть)"
+)
+_NUMBER = r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten)"
+_NAMED = re.compile(rf"(?<![^\W\d_]){_PART}[\W_]*{_NUMBER}(?![^\W\d_])", re.IGNORECASE)
+_HEADED = re.compile(rf"\W*{_PART}[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
+
+
+def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
+    """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
+
+    Nothing if there is only one: a whole work may begin with its first chapter's heading.
+    """
+    named = [name for name, text in documents if _NAMED.search(name) or _HEADED.match(text)]
+    return named if len(named) > 1 else []

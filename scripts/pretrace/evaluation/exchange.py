@@ -1,0 +1,223 @@
+"""The test of an audit: texts in question and known ones exchange their labels, whole documents at a time.
+
+If the model read none of them, and they are of the same kind, each way to share the labels out is as likely. p is the
+share of these ways in which the texts in question score at least as high as they do. It is exact for scores of any
+distribution. docs/size_and_power.md has its false alarms and its power in simulations.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from pretrace.evaluation.resampling import DRAWN, relabellings, ways
+from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
+from pretrace.evaluation.significance import LEVEL
+
+POWER = 0.8
+"""How often the smallest effect is found."""
+
+SUMMING = 1e-9
+"""Sums that differ by less are equal."""
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Texts with `scores` (texts, methods), NaN where a method has none; codes of their `document` and `slice`.
+
+    `suspect`: the text is in question. `within`: labels were drawn at random within documents, which hold both kinds.
+    All but `scores` have shape (texts,).
+    """
+
+    scores: Floats
+    document: Whole
+    slice: Whole
+    suspect: Flags
+    within: bool = False
+
+    def where(self, rows: Flags | Whole) -> "Texts":
+        return replace(self, **{
+            name: getattr(self, name)[rows] for name in ("scores", "document", "slice", "suspect")
+        })  # fmt: skip
+
+    def ranks(self, combined: Sequence[int]) -> Floats:
+        """Return normal scores of each method within each slice, and in a last column their mean over `combined`."""
+        ranks = np.full_like(self.scores, np.nan)
+        for code in np.unique(self.slice):
+            for column, scores in enumerate(self.scores.T):
+                rows = np.flatnonzero((self.slice == code) & ~np.isnan(scores))
+                texts = np.bincount(self.document[rows], minlength=1)
+                ranks[rows, column] = normal_scores(scores[rows], 1 / texts[self.document[rows]])
+        chosen = ranks[:, list(combined)]
+        scored = ~np.isnan(chosen)
+        mean = ratio(np.where(scored, chosen, 0.0).sum(axis=1), scored.sum(axis=1))
+        return np.concatenate([ranks, mean[:, None]], axis=1)
+
+
+def normal_scores(scores: Floats, weights: Floats) -> Floats:
+    """Return normal quantiles of weighted ranks, shape (texts,); equal scores share theirs.
+
+    With `weights` 1 / (texts of a document) every document counts as much as any other.
+    """
+    from scipy.special import ndtri
+
+    order = np.argsort(scores, kind="stable")
+    ordered, cumulative = scores[order], np.concatenate([[0.0], np.cumsum(weights[order])])
+    below, upto = (cumulative[np.searchsorted(ordered, scores, side)] for side in ("left", "right"))
+    return np.asarray(ndtri((below + upto) / (2 * cumulative[-1])))
+
+
+@dataclass(frozen=True)
+class Units:
+    """What exchanges labels with others of its stratum: documents or, where labels were drawn within them, texts.
+
+    `mean` of the unit's normal scores, of `texts` texts; `suspect`, `stratum` and `document` as codes; all of shape
+    (units,). `within`: the variance of texts within a unit; 0 where each has one.
+    """
+
+    mean: Floats
+    texts: Floats
+    suspect: Flags
+    stratum: Whole
+    document: Whole
+    within: float
+
+    @cached_property
+    def ways(self) -> int:
+        return ways(self.suspect, self.stratum)
+
+    @cached_property
+    def shared(self) -> Floats:
+        """Return each stratum's weight n1 n0 / (n1 + n0), of n1 suspect and n0 known units."""
+        n0, n1 = (np.bincount(self.stratum, self.suspect == kind) for kind in (False, True))
+        return np.asarray(n0 * n1 / np.maximum(n0 + n1, 1))
+
+    @property
+    def effect(self) -> float:
+        """Return how much higher suspects lie than known units of their stratum, in standard deviations of a text."""
+        sign = np.where(self.suspect, 1.0, -1.0)
+        sizes = np.bincount(2 * self.stratum + self.suspect, minlength=2 * len(self.shared))
+        weight = sign * self.shared[self.stratum] / sizes[2 * self.stratum + self.suspect]
+        return float(ratio(np.asarray(weight @ self.mean), np.asarray(self.shared.sum())))
+
+    def _between(self, means: Floats) -> float:
+        """Return the variance of units' `means` about those of their strata, less what texts within units add to it."""
+        left = means - (np.bincount(self.stratum, means) / np.bincount(self.stratum))[self.stratum]
+        degrees = max(1, len(left) - len(np.unique(self.stratum)))
+        return max(0.0, float(left @ left) / degrees - self.within * float((1 / self.texts).mean()))
+
+    @cached_property
+    def _unread(self) -> Floats:
+        """Return the means as they would be without the effect."""
+        return self.mean - np.where(self.suspect, np.nan_to_num(self.effect), 0)
+
+    @property
+    def icc(self) -> float:
+        """Return the share of the variance of texts that lies between documents; NaN where each has one text."""
+        between = self._between(self._unread)
+        return between / (between + self.within) if self.within else np.nan
+
+    @cached_property
+    def standardised(self) -> Floats:
+        """Return means less that of the stratum, in standard deviations of a mean of as many texts.
+
+        A mean of few texts varies more than one of many. The variance between documents is that of all of them, of
+        whichever label, so that the numbers do not depend on labels and can be exchanged.
+        """
+        variance = self._between(self.mean) + self.within / self.texts
+        precision = ratio(np.ones_like(variance), variance, empty=1.0)
+        centre = np.bincount(self.stratum, precision * self.mean) / np.bincount(self.stratum, precision)
+        return np.asarray((self.mean - centre[self.stratum]) * np.sqrt(precision))
+
+    def p(self, seed: int, drawn: int = DRAWN) -> float:
+        """Return the share of relabellings whose suspects lie at least as high as these, which are one of them."""
+        sums = np.concatenate(
+            [self.standardised @ labels for labels in relabellings(self.suspect, self.stratum, seed, drawn)]
+        )
+        return float((sums >= sums[0] - SUMMING).mean())
+
+    @property
+    def least_p(self) -> float:
+        """Return the least p that these numbers of units allow: that of suspects above all others."""
+        return 1 / self.ways
+
+    @property
+    def conformal_p(self) -> Floats:
+        """Return (1 + known units of its stratum that lie as high) / (1 + known ones) of each suspect; else NaN.
+
+        At most `level` of suspects that are exchangeable with known units have p <= level, whatever the distribution:
+        V. Vovk, A. Gammerman and G. Shafer, Algorithmic Learning in a Random World, 2005, section 2.2.
+        """
+        p = np.full(len(self.mean), np.nan)
+        for unit, known in self._with_known():
+            p[unit] = (1 + (self.standardised[known] >= self.standardised[unit] - SUMMING).sum()) / (
+                1 + len(known)
+            )
+        return p
+
+    @property
+    def above_known(self) -> Floats:
+        """Return how much higher each suspect lies than the known units of its stratum; else NaN."""
+        above = np.full(len(self.mean), np.nan)
+        for unit, known in self._with_known():
+            above[unit] = self.mean[unit] - self.mean[known].mean()
+        return above
+
+    def _with_known(self) -> Iterator[tuple[int, Whole]]:
+        """Yield each suspect with the known units of its stratum, if there are any."""
+        for unit in np.flatnonzero(self.suspect).tolist():
+            known = np.flatnonzero((self.stratum == self.stratum[unit]) & ~self.suspect)
+            if len(known):
+                yield unit, known
+
+    def smallest_effect(self, texts: int | None = None) -> float:
+        """Return the effect that is found at `LEVEL` with probability `POWER`; infinite where no p is low enough.
+
+        `texts`: as if each suspect had this many.
+        """
+        if self.least_p > LEVEL:
+            return np.inf
+        numbers = np.where(self.suspect, texts, self.texts) if texts else self.texts
+        variance = self._between(self._unread) + self.within / numbers
+        ours, theirs = self.suspect.sum(), (~self.suspect).sum()
+        mean = (variance[self.suspect].mean() * theirs + variance[~self.suspect].mean() * ours) / (
+            ours + theirs
+        )
+        degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
+        return smallest_effect(mean / self.shared.sum(), degrees)
+
+
+def smallest_effect(variance: float, degrees: int) -> float:
+    """Return the effect that a one-sided test at `LEVEL` finds with probability `POWER`: of an estimate's variance."""
+    from scipy.special import stdtrit
+
+    return float((stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, POWER)) * np.sqrt(variance))
+
+
+def units_of(texts: Texts, normal: Floats) -> Units:
+    """Return the units of texts with these `normal` scores (texts,); texts without one take no part.
+
+    Documents of the same slices are a stratum; where labels were drawn within documents, a document is one.
+    """
+    texts, normal = texts.where(~np.isnan(normal)), normal[~np.isnan(normal)]
+    unit = np.arange(len(normal)) if texts.within else np.unique(texts.document, return_inverse=True)[1]
+    first, of_unit = np.unique(unit, return_index=True, return_inverse=True)[1:]
+    number = np.bincount(of_unit).astype(np.float64)
+    mean = np.bincount(of_unit, normal) / np.maximum(number, 1)
+    code: dict[object, int] = {}
+    keys = zip(
+        texts.document[first] if texts.within else [0] * len(first), _slices(texts, of_unit), strict=True
+    )
+    stratum = np.array([code.setdefault(key, len(code)) for key in keys], dtype=np.intp)
+    freedom = len(normal) - len(first)
+    within = float(((normal - mean[of_unit]) ** 2).sum()) / freedom if freedom else 0.0
+    return Units(mean, number, texts.suspect[first], stratum, texts.document[first], within)
+
+
+def _slices(texts: Texts, unit: Whole) -> list[frozenset[int]]:
+    """Return the slices of each unit's texts."""
+    slices: list[set[int]] = [set() for _ in range(int(unit.max(initial=-1)) + 1)]
+    for row, code in zip(unit.tolist(), texts.slice.tolist(), strict=True):
+        slices[row].add(code)
+    return [frozenset(own) for own in slices]

@@ -1,0 +1,149 @@
+"""The exchange test: against all relabellings by brute force, and by how often it finds nothing where nothing is."""
+
+from dataclasses import replace
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from pretrace.evaluation.exchange import Texts, Units, normal_scores, units_of
+from pretrace.evaluation.resampling import DRAWN, relabellings, ways
+
+
+def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
+    """Texts of documents with these numbers of texts; the first `suspects` documents are in question."""
+    code = np.repeat(np.arange(len(sizes)), sizes)
+    shared, own = rng.normal(size=len(sizes))[code], rng.normal(size=(len(code), methods))
+    scores = np.sqrt(icc) * shared[:, None] + np.sqrt(1 - icc) * own + shift * (code < suspects)[:, None]
+    return Texts(scores, code, np.zeros_like(code), code < suspects)
+
+
+def units(texts, combined=(0,)) -> Units:
+    return units_of(texts, texts.ranks(combined)[:, -1])
+
+
+def brute_force(scores, suspect, stratum) -> float:
+    """The share of all ways to deal out each stratum's labels in which suspects have at least their sum."""
+    strata = [np.flatnonzero(stratum == code) for code in np.unique(stratum)]
+    choices = product(*(combinations(rows, int(suspect[rows].sum())) for rows in strata))
+    sums = np.array([sum(scores[row] for chosen in choice for row in chosen) for choice in choices])
+    return float((sums >= scores[suspect].sum() - 1e-9).mean())
+
+
+def test_normal_scores_are_the_quantiles_of_midranks_where_all_weigh_the_same():
+    scores = np.random.default_rng(0).integers(0, 20, 47).astype(float)
+    expected = stats.norm.ppf((stats.rankdata(scores) - 0.5) / 47)
+    assert normal_scores(scores, np.ones(47)) == pytest.approx(expected)
+
+
+def test_a_document_weighs_as_much_as_any_other_in_the_ranks():
+    """Ten texts of one document move a rank as far as one text of another."""
+    low, *_, middle, high = normal_scores(
+        np.array([1.0] * 10 + [2.0, 3.0]), np.array([0.1] * 10 + [1.0, 1.0])
+    )
+    assert [low, middle, high] == pytest.approx(stats.norm.ppf([1 / 6, 3 / 6, 5 / 6]))
+
+
+@pytest.mark.parametrize(("suspects", "known"), [(1, 12), (2, 9), (4, 6)])
+def test_p_of_documents_is_that_of_all_relabellings(suspects, known):
+    rng = np.random.default_rng(suspects)
+    found = units(texts_of([5] * (suspects + known), suspects, rng, shift=0.6))
+    means = found.mean  # with as many texts each, p follows from the means
+    assert found.p(seed=1) == pytest.approx(brute_force(means, found.suspect, found.stratum))
+    assert found.ways == len(list(combinations(range(suspects + known), suspects)))
+    assert found.least_p == 1 / found.ways
+
+
+def test_drawn_relabellings_come_near_to_all_of_them():
+    rng = np.random.default_rng(5)
+    found = units(texts_of([3] * 24, 6, rng, shift=0.3))
+    assert found.ways > DRAWN + 1
+    every = np.array([found.standardised[list(chosen)].sum() for chosen in combinations(range(24), 6)])
+    exact = (every >= found.standardised[:6].sum() - 1e-9).mean()
+    assert found.p(seed=1) == pytest.approx(exact, abs=4 * np.sqrt(exact / DRAWN))
+
+
+def test_documents_exchange_with_those_of_the_same_slices():
+    """Some documents have short texts, some long ones, some both."""
+    rng = np.random.default_rng(3)
+    document = np.repeat(np.arange(15), 2)
+    slices = np.array([[0, 0], [1, 1], [0, 1]])[np.arange(15) % 3].ravel()
+    texts = Texts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
+    found = units(texts)
+    assert len(np.unique(found.stratum)) == 3
+    assert found.p(seed=0) == pytest.approx(brute_force(found.standardised, found.suspect, found.stratum))
+
+
+def test_labels_drawn_within_documents_are_exchanged_there():
+    """Four canaries with two, three or four twins."""
+    rng = np.random.default_rng(4)
+    document = np.repeat(np.arange(4), [3, 4, 5, 3])
+    suspect = np.r_[True, np.diff(document) > 0]
+    texts = Texts(
+        rng.normal(size=(15, 1)) + document[:, None], document, np.zeros(15, int), suspect, within=True
+    )
+    found = units(texts)
+    assert found.ways == 3 * 4 * 5 * 3 == ways(suspect, document)
+    assert found.p(seed=0) == pytest.approx(brute_force(found.mean, suspect, document))
+    weights = np.array([3, 4, 5, 3])
+    gaps = [found.mean[document == d][0] - found.mean[document == d][1:].mean() for d in range(4)]
+    assert found.effect == pytest.approx(np.average(gaps, weights=(weights - 1) / weights))
+
+
+def test_every_relabelling_comes_once_where_all_are_made():
+    label, stratum = np.array([1, 0, 0, 1, 0, 1]) == 1, np.array([0, 0, 0, 1, 1, 1])
+    labels = np.concatenate(list(relabellings(label, stratum, 0)), axis=1)
+    assert labels.shape == (6, 9)
+    assert len({tuple(column) for column in labels.T}) == 9
+    assert labels[:, 0].tolist() == label.tolist()
+    assert (labels[:3].sum(axis=0) == 1).all()
+
+
+def test_a_mean_of_few_texts_is_measured_by_how_much_such_means_vary():
+    rng = np.random.default_rng(6)
+    found = units(texts_of([2] * 10 + [30] * 10, 10, rng, icc=0.0))
+    spread = [found.standardised[rows].std() for rows in (found.texts == 2, found.texts == 30)]
+    assert max(spread) / min(spread) < 2 < found.mean[:10].std() / found.mean[10:].std()
+    swapped = replace(found, suspect=~found.suspect)
+    assert swapped.standardised == pytest.approx(found.standardised), "labels play no part"
+
+
+def test_a_document_has_its_rank_among_the_known_ones():
+    found = units(texts_of([4] * 14, 3, np.random.default_rng(7), shift=1.0))
+    for unit in range(3):
+        expected = (1 + (found.mean[3:] >= found.mean[unit]).sum()) / 12
+        assert found.conformal_p[unit] == pytest.approx(expected)
+        assert found.above_known[unit] == pytest.approx(found.mean[unit] - found.mean[3:].mean())
+    assert np.isnan(found.conformal_p[3:]).all()
+
+
+def test_the_smallest_effect_is_found_in_four_of_five_cases():
+    count, times = 0, 200
+    for number in range(times):
+        rng = np.random.default_rng(number)
+        effect = units(texts_of([5] * 28, 8, rng)).smallest_effect()
+        count += units(texts_of([5] * 28, 8, rng, shift=effect)).p(seed=0) <= 0.05
+    assert count / times == pytest.approx(0.8, abs=0.09)
+    few = units(texts_of([5] * 11, 1, np.random.default_rng(0)))
+    assert few.smallest_effect() == np.inf, "one document against ten"
+
+
+FAMILIES = {
+    "normal": lambda rng, count: rng.normal(size=count),
+    "skewed": lambda rng, count: rng.lognormal(size=count),
+    "mixture": lambda rng, count: rng.normal(size=count) + 6 * (rng.random(count) < 0.1),
+}
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("sizes", [[6] * 16, [3] * 4 + [12] * 12, [20] * 4 + [4] * 12])
+def test_false_alarms_stay_at_their_level(family, sizes):
+    """The full tables are in docs/size_and_power.md, by tests/bench/bench_audit.py."""
+    rng, times, alarms = np.random.default_rng(8), 300, 0
+    draw = FAMILIES[family]
+    code = np.repeat(np.arange(16), sizes)
+    for _ in range(times):
+        scores = 0.5 * draw(rng, 16)[code] + draw(rng, len(code))
+        alarms += units(Texts(scores[:, None], code, np.zeros_like(code), code < 4)).p(seed=0) <= 0.05
+    assert alarms <= stats.binom.ppf(0.999, times, 0.06)
