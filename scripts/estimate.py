@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace import config_folder
-from pretrace.models.entries import HubModel
+from pretrace.models.entries import ApiModel, HubModel
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, print_answer
 from pretrace.studies import load_study
@@ -16,7 +16,7 @@ with job_log(snakemake.log[0]):
     lines = estimate(plan, flops, tables)
     fetched = sum(gigabytes(m.entry) for m in plan.models_read if isinstance(m.entry, HubModel))
     told = [*table(lines, flops, fetched), *assumptions(plan, tables)]
-    if any(line.name in plan.apis for line in lines):
+    if any(isinstance(plan.study.models.entries.get(line.name), ApiModel) for line in lines):
         from pretrace.models.api.endpoint import NANO
         from pretrace.models.api.store import AnswerStore
 

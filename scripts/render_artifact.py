@@ -3,8 +3,7 @@
 from collections import defaultdict
 from pathlib import Path
 
-from pretrace.evaluation.statistics import STATISTICS
-from pretrace.render.registry import Artifact
+from pretrace.render.artifact import Artifact
 from pretrace.render.rendering import render
 from pretrace.render.results import Results
 from pretrace.runtime.logs import job_log, log
@@ -14,8 +13,7 @@ with job_log(snakemake.log[0]):
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark
         paths[kind][key] = Path(path)
-    statistics = {kind: paths.pop(kind) for kind in STATISTICS.keys() & paths.keys()}
-    results = Results(**paths, statistics=statistics, entries=snakemake.params.entries)
+    results = Results(paths, snakemake.params.entries)
     artifact = Artifact.model_validate(snakemake.params.artifact)
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     log.info("%s: %s", artifact.title, files.get("md") or files["svg"])

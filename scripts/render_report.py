@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pandas as pd
 
+from pretrace.render.artifact import Artifact, outputs
 from pretrace.render.figures import dots
-from pretrace.render.registry import Artifact, outputs
 from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
-from pretrace.render.rows import in_print
+from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
@@ -26,7 +26,7 @@ with job_log(snakemake.log[0]):
     folder = Path(snakemake.output.report).parent
     artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
     called = {slug: name for artifact in artifacts for slug, name in artifact.names.items()}
-    rendered = {artifact.artifact: rendering_of(artifact, folder) for artifact in artifacts}
+    rendered = {artifact.slug: rendering_of(artifact, folder) for artifact in artifacts}
     seals = read_json(snakemake.input.seals) if snakemake.input.seals else []
     others = {
         path.parent.name: read_json(path)
@@ -58,7 +58,7 @@ with job_log(snakemake.log[0]):
         line
         for name, lines_of in CONCLUDING.items()
         for artifact in artifacts
-        if name in named(artifact) and rendered[artifact.artifact]["shown"]
+        if name in named(artifact) and rendered[artifact.slug]["shown"]
         for line in lines_of(in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names))
     ]
     write_text(

@@ -114,8 +114,7 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
         write_parquet(folder / f"{kind}.parquet", frame)
     pair = (MODEL, BENCHMARK)
     return Results(
-        **{kind: {pair: paths[kind]} for kind in ("metrics", "tests")},
-        statistics={name: {pair: folder / f"{name}.parquet"} for name in statistics},
-        benchmarks={BENCHMARK: folder / "benchmark.parquet"},
-        entries={BENCHMARK: {"source": "answers", "caution": CAUTION}},
+        {name: {pair: folder / f"{name}.parquet"} for name in ("metrics", "tests", *statistics)}
+        | {"benchmarks": {BENCHMARK: folder / "benchmark.parquet"}},
+        {BENCHMARK: {"source": "answers", "caution": CAUTION}},
     )

@@ -95,10 +95,9 @@ def make_study(folder: Path) -> Results:
         write_parquet(folder / f"{name}.parquet", frame)
     write_json(folder / "manifest.json", manifest(folder, benchmark))
     keys = {"benchmarks": BENCHMARK, "training": MODEL}
-    paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames}
+    paths = {kind: {keys.get(kind, PAIR): folder / f"{kind}.parquet"} for kind in frames | statistics}
     entries = {BENCHMARK: {"title": "Two eras", "source": "eras", "language": "en"}}
-    of_pair = {name: {PAIR: folder / f"{name}.parquet"} for name in statistics}
-    return Results(**paths, passes={PAIR: folder / "manifest.json"}, statistics=of_pair, entries=entries)
+    return Results(paths | {"passes": {PAIR: folder / "manifest.json"}}, entries)
 
 
 def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
@@ -137,5 +136,5 @@ def training() -> pd.DataFrame:
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    own = {"artifact": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
+    own = {"slug": f"p_{renderer}", "evaluation_set": "without_prefixes", "panels": [PANEL]}
     return made_up_results.artifact(renderer, **own | other)

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +18,11 @@ from pretrace.evaluation.statistics import typed as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
 from pretrace.render import rendering
+from pretrace.render.artifact import SUFFIXES, Artifact
 from pretrace.render.catalogue import check
-from pretrace.render.registry import SUFFIXES, Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables.table import Row, Table
-from pretrace.runtime.files import read_parquet, write_json, write_parquet
+from pretrace.runtime.files import write_json, write_parquet
 from pretrace.views.readings import PassKey, Reading
 
 MODEL, BENCHMARK, OTHER, LENGTH, TOKEN = "tiny-135m", "speeches", "other_speeches", 64, "<|endoftext|>"
@@ -230,7 +229,6 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
     benchmark_separation = separation or SEPARATION
     weaker = {method: min(value * 0.7, 1.5) for method, value in benchmark_separation.items()}
     paths: dict[str, dict[Any, Path]] = defaultdict(dict)
-    statistics: dict[str, dict[Any, Path]] = defaultdict(dict)
     for seed, (benchmark, separated) in enumerate([(BENCHMARK, benchmark_separation), (OTHER, weaker)]):
         scores = scores_frame(separated, seed + 1)
         metrics = metrics_frame(scores)
@@ -242,13 +240,13 @@ def make_study(folder: Path, *, separation: dict[str, float] | None = None) -> R
             frames["placebos"] = placebos_frame(metrics)
         for kind, frame in frames.items():
             path = folder / kind / f"{benchmark}.parquet"
-            (statistics if kind in STATISTICS else paths)[kind][MODEL, benchmark] = path
+            paths[kind][MODEL, benchmark] = path
             write_parquet(path, typed(frame))
         paths["benchmarks"][benchmark] = folder / "benchmarks" / f"{benchmark}.parquet"
         write_parquet(paths["benchmarks"][benchmark], texts_frame())
         paths["passes"][MODEL, benchmark] = folder / "passes" / f"{benchmark}.json"
         write_json(paths["passes"][MODEL, benchmark], {"views": [VIEW]})
-    return Results(**paths, statistics=statistics, entries=ENTRIES)
+    return Results(paths, ENTRIES)
 
 
 PLACEBO_VALUES = (0.45, 0.55, 0.62, 0.58)
@@ -279,7 +277,7 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
     return {
-        "artifact": f"a_{renderer}",
+        "slug": f"a_{renderer}",
         "title": f"Made up for {renderer}",
         "renderer": renderer,
         "metric": "auc",
@@ -311,10 +309,14 @@ def changed(
     results: Results, folder: Path, kind: str, change: Callable[[pd.DataFrame], pd.DataFrame]
 ) -> Results:
     """The same results with the benchmark's metrics or tests changed."""
-    paths = getattr(results, kind)
     path = folder / f"{kind}.parquet"
-    write_parquet(path, change(read_parquet(paths[MODEL, BENCHMARK])))
-    return replace(results, **{kind: paths | {(MODEL, BENCHMARK): path}})
+    write_parquet(path, change(results.read(kind, (MODEL, BENCHMARK))))
+    return beside(results, kind, {(MODEL, BENCHMARK): path})
+
+
+def beside(results: Results, kind: str, files: dict[Any, Path]) -> Results:
+    """The same results with further files of a kind, or others in their place."""
+    return Results({**results.paths, kind: {**results.paths.get(kind, {}), **files}}, results.entries)
 
 
 def row_of(table: Table, label: str, block: int = 0) -> Row:

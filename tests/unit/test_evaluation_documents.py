@@ -26,12 +26,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 
 def table(results: Results, kind: str) -> pd.DataFrame:
-    return read_parquet(results.metrics[PAIR].parent / f"{kind}.parquet")
+    return read_parquet(results.path("metrics", PAIR).parent / f"{kind}.parquet")
 
 
 def scores_of(results: Results, method: str, setting: str = "") -> tuple[np.ndarray, np.ndarray]:
     """Scores of the members and of the non-members."""
-    scores = read_parquet(results.metrics[PAIR].with_name("scores.parquet"))
+    scores = read_parquet(results.path("metrics", PAIR).with_name("scores.parquet"))
     rows = scores[(scores["method"] == method) & (scores["setting"] == setting)]
     member = rows["id"].str[1:].astype(int) < 8
     return rows.loc[member, "score"].to_numpy(), rows.loc[~member, "score"].to_numpy()

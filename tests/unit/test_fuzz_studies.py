@@ -110,12 +110,12 @@ def check_that_no_method_is_lost(study: Study, text: str) -> None:
         assert named <= computed | reasons | {"prefix_similarity"}, written
     known = {*study.models.entries, *study.corpora.entries}
     for artifact in study.artifacts.values():
-        for panel in artifact.panels if artifact.unavailable is None else ():
+        for panel in artifact.panels if not artifact.unavailable else ():
             unknown = {name for name in panel.references or () if name not in known}
             views = {
                 view for run in study.runs for view in (*run.neighbours, *run.continuations, run.paraphraser)
             }
-            assert unknown <= views, (artifact.artifact, panel)
+            assert unknown <= views, (artifact.slug, panel)
 
 
 def planned(study: Study) -> None:
@@ -126,7 +126,7 @@ def planned(study: Study) -> None:
         for parameters in (pair.pass_requests, pair.answer_requests, pair.method_input_files):
             assert isinstance(parameters, list)
     for artifact in study.artifacts:
-        assert isinstance(plan.artifact(artifact).reads, list)
+        assert isinstance(plan.rendering(artifact).reads, list)
     assert isinstance(plan.records_of_hub, list)
 
 

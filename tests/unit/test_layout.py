@@ -11,7 +11,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from made_up_results import artifact, make_study, render
+from made_up_studies import CONFIG
 from packaging.specifiers import SpecifierSet
+
+from pretrace.studies import Plan, load_study
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
@@ -142,3 +146,39 @@ def test_a_bench_says_how_it_is_run_and_starts(bench: Path):
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("usage:")
+
+
+TEXT_WAY, FIGURE_WAY = (ROOT / "docs" / "one_text.md").read_text(encoding="utf-8").split("\n## ")
+
+
+@pytest.mark.parametrize(("way", "folder"), [(TEXT_WAY, LIBRARY), (FIGURE_WAY, ROOT)], ids=["text", "figure"])
+def test_a_way_names_files_that_are_there_at_most_20(way, folder):
+    files = re.findall(r"\| `([\w./]+/\w+\.\w+)`", way)
+    assert f"These are {len(files)} files" in way
+    assert 15 < len(files) <= 20
+    assert not [file for file in files if not (folder / file).is_file()]
+
+
+def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
+    """Files that check runs and registries, and those that only read and write, are left out."""
+    checks = {"audit_study", "questions", "registries", "revisions", "shared"}
+    passed = set()
+
+    def note(frame, event, _):
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.is_relative_to(LIBRARY):
+            passed.add(path.relative_to(ROOT).as_posix())
+
+    results = make_study(tmp_path)
+    figure = artifact("ablation_bars", options={"method": "dc_pdd", "settings": {"with SFO": "a=0.01"}})
+    sys.setprofile(note)
+    try:
+        study = load_study(CONFIG | {"study": "paper", "only": ["dc_pdd_figure2"]}, ROOT / "config")
+        Plan(study).rendering("dc_pdd_figure2")
+        render(figure, results, tmp_path)
+    finally:
+        sys.setprofile(None)
+    rooms = ("scripts/pretrace/studies/", "scripts/pretrace/render/")
+    decide = {path for path in passed if path.startswith(rooms) and Path(path).stem not in checks}
+    assert len(decide) > 12
+    assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()

@@ -16,10 +16,10 @@ ARTIFACT = made_up.artifact("audit", panels=[golden.OWN])
 
 def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path: Path):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
-    texts = read_parquet(results.benchmarks[made_up.BENCHMARK])
+    texts = read_parquet(results.path("benchmarks", made_up.BENCHMARK))
     hostile = texts["text"].iloc[0].replace("word", "<b>w")
     write_parquet(
-        results.benchmarks[made_up.BENCHMARK], texts.assign(text=[hostile, *texts["text"].iloc[1:]])
+        results.path("benchmarks", made_up.BENCHMARK), texts.assign(text=[hostile, *texts["text"].iloc[1:]])
     )
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])

@@ -1,7 +1,6 @@
 """The map of extraction: which window colours a token, how wide a passage is drawn, which words are printed."""
 
 import re
-from dataclasses import replace
 
 import made_up_results as made_up
 import numpy as np
@@ -125,7 +124,7 @@ def test_the_box_of_an_audit_says_what_is_given_back(tmp_path):
     artifact = made_up.artifact("audit", panels=[golden.OWN])
     plain, beside = (
         dict(made_up.draw(artifact, given).boxes[0].lines)
-        for given in (results, replace(results, extraction=extracted.extraction))
+        for given in (results, made_up.beside(results, "extraction", extracted.paths["extraction"]))
     )
     assert beside.pop("Given back").startswith("tiny-135m gives back 20 % of 'book'")
     assert beside == plain

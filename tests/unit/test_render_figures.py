@@ -12,7 +12,7 @@ import pytest
 
 from pretrace.render.figures import lines
 from pretrace.render.figures.dots import LINES, headline_lines
-from pretrace.render.figures.drawing import legend_columns, line_styles
+from pretrace.render.figures.drawing import Facet, legend_columns, line_styles
 from pretrace.render.results import Results
 from pretrace.runtime.errors import InputError
 
@@ -73,7 +73,7 @@ def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, 
 def test_a_long_title_is_within_its_own_column(results: Results):
     long = "SmolLM2-135M on addresses of 2026 against 2005-2020 (with shots), 32 words"
     frame = pd.DataFrame({"series": "loss", "x": [1.0, 2.0], "value": -0.4, "low": -0.5, "high": -0.3})
-    facet = lines.Facet(long, "shots", "signed Wasserstein distance\n(nats a token)", frame)
+    facet = Facet(long, frame, "shots", "signed Wasserstein distance\n(nats a token)")
     scatter = SCATTER | {"panels": [made_up.PANEL | {"label": long}]}
     figures = (
         lines.draw_lines([facet], line_styles(["loss"]), {"loss": "Loss"}),

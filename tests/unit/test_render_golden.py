@@ -27,10 +27,8 @@ from test_extraction import EXTRACTION, texts_of, windows_table
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.extraction import summary
-from pretrace.evaluation.statistics import STATISTICS
 from pretrace.render.catalogue import RENDERERS
-from pretrace.render.results import Results
-from pretrace.render.rows import csv_text
+from pretrace.render.results import Results, csv_text
 from pretrace.render.tables.table import Table, markdown
 from pretrace.runtime.files import write_json, write_parquet
 
@@ -52,9 +50,8 @@ def results_of(folder: Path, frames: Mapping[str, pd.DataFrame], **entry: Any) -
     for kind, frame in frames.items():
         write_parquet(folder / f"{kind}.parquet", frame)
         paths[kind] = {BENCHMARK if kind == "benchmarks" else PAIR: folder / f"{kind}.parquet"}
-    statistics = {kind: paths.pop(kind) for kind in frames if kind in STATISTICS}
     entries = {BENCHMARK: {**made_up_results.ENTRIES[BENCHMARK], **entry}}
-    return Results(**paths, statistics=statistics, entries=entries)
+    return Results(paths, entries)
 
 
 def audited(
@@ -113,7 +110,7 @@ def timed(folder: Path) -> Results:
     write_json(folder / "times.json", [times | {"seconds": 48.0}, times | {"length": 32, "seconds": 9.0}])
     pair = (made_up_answers.MODEL, made_up_answers.BENCHMARK)
     of_pair = {kind: {pair: folder / f"{kind}.json"} for kind in ("passes", "times")}
-    return Results(benchmarks=results.benchmarks, entries=results.entries, **of_pair)
+    return Results({"benchmarks": results.paths["benchmarks"]} | of_pair, results.entries)
 
 
 BOOKS = [("book", 1, [0.9, 0.0, 0.02, 1e-5]), ("other book", 1, [0.0, 0.0]), ("draft", 0, [0.0, 1e-8])]
@@ -222,7 +219,7 @@ class Studies(dict[str, Results]):
 def drawing(name: str, studies: Studies, **changes: Any) -> Any:
     """The table or figure of an artifact, before it is written."""
     study, artifact = ARTIFACTS[name]
-    return made_up_results.draw({**artifact, "artifact": name, **changes}, studies[study])
+    return made_up_results.draw({**artifact, "slug": name, **changes}, studies[study])
 
 
 def shown(name: str, studies: Studies) -> str:

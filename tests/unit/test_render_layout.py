@@ -11,7 +11,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from pretrace.render.phrases import signed
-from pretrace.render.rows import for_the_best
+from pretrace.render.results import for_the_best
 from pretrace.render.tables.table import (
     Block,
     Cell,

@@ -1,6 +1,5 @@
 """Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
 
-from dataclasses import replace
 from pathlib import Path
 
 import made_up_prefixes as made_up
@@ -36,7 +35,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 @pytest.fixture(scope="module")
 def metrics(results: Results) -> pd.DataFrame:
-    return read_parquet(results.metrics[PAIR])
+    return read_parquet(results.path("metrics", PAIR))
 
 
 def draw(renderer: str, results: Results, **other):
@@ -93,7 +92,10 @@ def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(resu
         "method_table", results, baseline="blind", selection=["default"], options={"published_test": True}
     )
     tests = only(
-        read_parquet(results.tests[PAIR]), selection="default", test="t_as_published", baseline="blind"
+        read_parquet(results.path("tests", PAIR)),
+        selection="default",
+        test="t_as_published",
+        baseline="blind",
     )
     tests = tests[tests["subset"] == ""].set_index("method")
     rows = table.frame[table.frame["method"] != "blind"].set_index("method")
@@ -144,8 +146,10 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
 
 @pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])
 def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_holm: float, starred: bool):
-    read_parquet(results.tests[PAIR]).assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
-    shown = draw("pairwise_tests", replace(results, tests={PAIR: tmp_path / "tests.parquet"}))
+    read_parquet(results.path("tests", PAIR)).assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
+    shown = draw(
+        "pairwise_tests", made_up_results.beside(results, "tests", {PAIR: tmp_path / "tests.parquet"})
+    )
     assert any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
     assert shown.frame[["low", "high", "p", "p_holm"]].notna().all(axis=None)
 
@@ -155,7 +159,7 @@ def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_
     [
         ("method_lines", {"options": {"x": "eps"}}, "no method that was scored here has a parameter 'eps'"),
         ("method_lines", {"options": {"x": "length"}}, "no two of its panels differ in length alone"),
-        ("prefix_shifts", {"panels": [made_up.PANEL | {"draw": 3}]}, "no shift; there are: .* draw 0;"),
+        ("prefix_shifts", {"panels": [made_up.PANEL | {"draw": 3}]}, "no row of shift; there are: .* draw 0;"),
         *((name, {"selection": ["held_out"]}, "'held_out' has a setting for each fold")
           for name in ("roc", "score_densities", "method_lines")),
     ],
@@ -190,6 +194,8 @@ def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
     results: Results, metrics, tmp_path: Path
 ):
     metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
-    shown = draw("method_table", replace(results, metrics={PAIR: tmp_path / "metrics.parquet"}))
+    shown = draw(
+        "method_table", made_up_results.beside(results, "metrics", {PAIR: tmp_path / "metrics.parquet"})
+    )
     assert "evaluation set all (all texts)" in shown.notes[0]
     assert {row.label for row in shown.blocks[0].rows} == {"Loss", "Blind (no model)"}

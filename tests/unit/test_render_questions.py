@@ -1,6 +1,5 @@
 """DE-COP's tables and figures: cautions and controls, unknown documents, means over panels, its own measure."""
 
-from dataclasses import replace
 from typing import Any
 
 import made_up_answers as made_up
@@ -22,7 +21,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
 
 def artifact(slug: str, *panels: dict[str, Any], **options: Any) -> dict[str, Any]:
     entry = REGISTERED[slug]
-    own = {"artifact": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
+    own = {"slug": slug, "panels": [ANSWERED, *panels], "options": entry.get("options", {}) | options}
     return entry | own
 
 
@@ -43,15 +42,12 @@ def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
 
 
 def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
-    metrics = read_parquet(results.metrics[PAIR])
+    metrics = read_parquet(results.path("metrics", PAIR))
     better = metrics["method"].eq("de_cop") & metrics["metric"].eq("accuracy_members")
     write_parquet(tmp_path / "m.parquet", metrics.assign(value=metrics["value"] + 0.1 * better))
     other = ("better", made_up.BENCHMARK)
-    both = replace(
-        results,
-        metrics=results.metrics | {other: tmp_path / "m.parquet"},
-        tests=results.tests | {other: results.tests[PAIR]},
-    )
+    both = made_up_results.beside(results, "metrics", {other: tmp_path / "m.parquet"})
+    both = made_up_results.beside(both, "tests", {other: results.path("tests", PAIR)})
     given = artifact("de_cop_table3", ANSWERED | {"model": "better"}, average="panel")
     table = made_up_results.draw(given, both)
     assert [column[0] for column in table.blocks[0].columns][-1] == "average"
@@ -66,9 +62,10 @@ def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):
 
 
 def test_lines_over_models_show_the_papers_own_measure_beside_the_roc(results):
-    both = replace(results, metrics=results.metrics | {("bigger", made_up.BENCHMARK): results.metrics[PAIR]})
+    bigger = {("bigger", made_up.BENCHMARK): results.path("metrics", PAIR)}
+    both = made_up_results.beside(results, "metrics", bigger)
     drawing = made_up_results.draw(artifact("de_cop_figure4", ANSWERED | {"model": "bigger"}), both)
-    metrics = read_parquet(results.metrics[PAIR])
+    metrics = read_parquet(results.path("metrics", PAIR))
     own = metrics[
         metrics["method"].eq("de_cop") & metrics["setting"].eq("") & metrics["selection"].eq("default")
     ]

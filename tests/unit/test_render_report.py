@@ -22,11 +22,10 @@ from test_render_extraction import every_token
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import GgufModel, TrainedModel
-from pretrace.render.registry import Artifact, Panel
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
-from pretrace.studies import artifacts
 from pretrace.studies.glossary import glossary
 from pretrace.studies.registries import Registry
 
@@ -38,7 +37,7 @@ TABLE = made_up.artifact(
 FIGURE = made_up.artifact(
     "heatmap", paper="surp", options={"method": "surp", "x": "eps", "y": "percentile"}, caption="a caption"
 )
-ABSENT = made_up.artifact("roc", artifact="de_cop_figure7", unavailable="it needs <people>")
+ABSENT = made_up.artifact("roc", slug="de_cop_figure7", unavailable="it needs <people>")
 
 
 @pytest.fixture(scope="module")
@@ -176,7 +175,7 @@ def test_the_page_is_as_it_was(folder: Path, full: str):
 @pytest.mark.usefixtures("full")
 def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_any_script(folder: Path):
     headline = made_up.artifact("headline")
-    demonstration = made_up.artifact("extraction_map", artifact="word_for_word", panels=[golden.OWN])
+    demonstration = made_up.artifact("extraction_map", slug="word_for_word", panels=[golden.OWN])
     words = ["one", "two", "<script>alert(1)</script>\n", "مرحبا", "가나다", "🙂", "end", "end"]
     windows = every_token(words, likeliest=2, size=4)
     results = golden.mapped(folder.parent / "map", windows)
@@ -205,8 +204,8 @@ def test_names_of_the_page_are_explained_and_others_are_not():
     panels = [
         Panel(**panel) for panel in (made_up.PANEL | references, made_up.OTHER_PANEL | {"model": "wheel"})
     ]
-    keys = {"artifact": "a", "title": "A", "renderer": "method_table", "kind": "table"}
-    shown = artifacts.Artifact(**keys, evaluation_set="balanced", panels=panels)
+    keys = {"slug": "a", "title": "A", "renderer": "method_table"}
+    shown = Artifact(**keys, evaluation_set="balanced", panels=panels)
     registries = {"models": models, "benchmarks": benchmarks, "corpora": corpora}
     names = glossary([shown], *(Registry(kind, entries) for kind, entries in registries.items()))
     assert [heading for heading, _ in names] == [
@@ -243,7 +242,7 @@ def test_equal_arguments_give_equal_bytes(folder: Path):
 
 
 def test_a_missing_file_is_an_error_that_names_it(folder: Path):
-    missing = made_up.artifact("roc", artifact="not_drawn")
+    missing = made_up.artifact("roc", slug="not_drawn")
     with pytest.raises(InputError, match="not_drawn"):
         page_of(folder, artifacts=[missing])
 

@@ -3,16 +3,15 @@
 test_render_golden.py has the tables: the summary, every number with its verdict, and the notes.
 """
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_results import metric_row
+from made_up_results import beside, metric_row
 
+from pretrace.render.artifact import Artifact
 from pretrace.render.published import PAPERS, Number, compare, judge, read_published
-from pretrace.render.registry import Artifact
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.runtime.errors import InputError
@@ -123,12 +122,13 @@ def make_study(tmp_path: Path) -> Results:
                           "length": pd.array([32] * 6, "Int64")})  # fmt: skip
     write_parquet(tmp_path / "texts.parquet", texts)
     published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
-    return Results(metrics=paths, benchmarks={"wikimia": tmp_path / "texts.parquet"},
-                   published=published | {PAPERS: PUBLISHED / "papers.yaml"})  # fmt: skip
+    published[PAPERS] = PUBLISHED / "papers.yaml"
+    texts = {"wikimia": tmp_path / "texts.parquet"}
+    return Results({"metrics": paths, "benchmarks": texts, "published": published})
 
 
 ARTIFACT = {
-    "artifact": "reproduction",
+    "slug": "reproduction",
     "title": "Published and measured",
     "renderer": "reproduction",
     "options": {"artifacts": ["surp_table1", "con_recall_table2", "con_recall_table5"]},
@@ -226,7 +226,7 @@ def test_the_mean_over_draws_is_compared_with_their_spread(results, tmp_path):
     ]
     path = tmp_path / "draws.parquet"
     write_parquet(path, pd.DataFrame(rows).astype({"draw": "Int64", "length": "Int64"}))
-    _, frame = table_of(replace(results, metrics=results.metrics | {pair: path}))
+    _, frame = table_of(beside(results, "metrics", {pair: path}))
     compared = frame.loc[("con_recall", "paper", "pythia-6.9b", "min_k", "auc")]
     best = [0.69, 0.60, 0.57]
     assert compared["measured"] == pytest.approx(np.mean(best))
@@ -265,10 +265,8 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
     write_parquet(tmp_path / "letters.parquet", pd.DataFrame(letters).astype({"length": "Int64"}))
     row = number("table12", "pythia-2.8b", "de_cop", "proportion", "0.65", unit="document", view="", start_token="",
                  our_length="", our_setting="calibration=given")  # fmt: skip
-    pd.DataFrame([row]).assign(paper="surp").to_csv(results.published["surp"], index=False)
-    given = replace(
-        results, statistics={"letters": {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"}}
-    )
+    pd.DataFrame([row]).assign(paper="surp").to_csv(results.path("published", "surp"), index=False)
+    given = beside(results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"})
     compared = compare(given, ["surp_table12"], {}).iloc[0]
     assert (compared["measured"], compared["low"], compared["agrees"]) == (0.65, 0.5, "true")
 

@@ -8,8 +8,7 @@ import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
-from pretrace.render.results import Results
-from pretrace.render.rows import csv_text
+from pretrace.render.results import Results, csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
 

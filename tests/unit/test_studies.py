@@ -116,5 +116,5 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
 def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_reads(load):
     run = RUN | {"calibrate_on": "sotu_temporal", "methods": ["loss"]}
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_temporal"}], artifacts=["audit"]))
-    assert Plan(loaded).pair("smollm2-135m", "sotu").calibrates_on == "sotu_temporal"
+    assert Plan(loaded).pair("smollm2-135m", "sotu").held.benchmark_slug == "sotu_temporal"
     assert not Plan(loaded).needs_classes("sotu"), "an audit needs no members"

@@ -50,7 +50,7 @@ def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
         for more in ({}, told)
     )
     assert first.benchmark("own").building == second.benchmark("own").building
-    assert first.artifact("results_auc").entries != second.artifact("results_auc").entries
+    assert first.rendering("results_auc").entries != second.rendering("results_auc").entries
 
 
 def test_prefixes_before_models_that_ignore_them_are_cautioned_about(load):
@@ -88,7 +88,7 @@ def test_what_is_evaluated_depends_on_the_runs_and_not_on_what_is_shown(load):
     assert one_shown.statistic_options == all_shown.statistic_options
     metrics = "results/mine/metrics/smollm2-135m/sotu_split.parquet"
     assert one_shown.read_by("roc")["metrics"] == metrics
-    assert {kind for kind, *_ in second.artifact("surp_figure3").reads} == {"metrics", "roc"}
+    assert {kind for kind, *_ in second.rendering("surp_figure3").reads} == {"metrics", "roc"}
 
 
 def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(load):

@@ -125,7 +125,7 @@ def test_every_audit_has_a_positive_control_that_is_no_panel(texts):
     named = [item.method for item in audited.methods if item.method != "blind"]
     assert [item.method for item in control.methods if item.method != "blind"] == named
     assert control.start_token == audited.start_token
-    assert Plan(study).pair("smollm2-135m", "texts").positive == "famous_passages"
+    assert Plan(study).pair("smollm2-135m", "texts").positive.benchmark_slug == "famous_passages"
     assert Plan(study).pair("smollm2-135m", "famous_passages").positive is None
     panels = {panel.benchmark for artifact in study.artifacts.values() for panel in artifact.panels}
     assert panels == {"texts"}

@@ -86,14 +86,15 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
 
 
 def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
-    reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).artifact("audit").reads}
+    reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).rendering("audit").reads}
     extraction = reads["extraction", "smollm2-135m", TEXTS]
     assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS}.parquet"), extraction
 
 
-def test_the_check_of_an_audit_has_no_remark_on_books_of_one_kind(folder):
-    told = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
-    assert told[-1].startswith("in question (label null): essays, memoir, novel, parts; given as unread")
+def test_the_check_of_an_audit_remarks_on_few_books_and_not_on_their_kind(folder):
+    *_, sides, few = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
+    assert sides.startswith("in question (label null): essays, memoir, novel, parts; given as unread")
+    assert "Have at least 5 documents in question, each a whole work, and 20 known documents." in few
 
 
 def test_longer_words_are_matched_in_characters(folder):

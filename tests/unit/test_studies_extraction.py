@@ -26,7 +26,7 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
     requests = Plan(loaded).pair("smollm2-135m", "sotu").requests
     assert [request.reading.windows for request in requests] == [None, "past_context"]
     assert {(request.statistics, request.reading.view) for request in requests} == {("top40", "original")}
-    assert [kind for kind, *_ in Plan(loaded).artifact("extraction").reads] == ["extraction", "benchmarks"]
+    assert [kind for kind, *_ in Plan(loaded).rendering("extraction").reads] == ["extraction", "benchmarks"]
 
 
 def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
@@ -85,5 +85,5 @@ def test_an_audit_reads_the_extraction_of_its_run_if_there_is_one(tmp_path):
         ({"extraction": {}}, {"audit", "extraction", "benchmarks"}),
     ):
         written = study(runs=[RUN | {"methods": ["loss"], **beside}], artifacts=["audit"])
-        reads = Plan(load_written(tmp_path, written)).artifact("audit").reads
+        reads = Plan(load_written(tmp_path, written)).rendering("audit").reads
         assert {kind for kind, *_ in reads} == expected

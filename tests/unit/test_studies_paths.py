@@ -116,7 +116,7 @@ def test_what_the_first_artifacts_wait_for_goes_before_everything_else(load):
     first, other = plan.pair(*PAIR), plan.pair(MODEL, "sotu_temporal")
     assert first.priority > other.priority
     assert plan.benchmark(BENCHMARK).priority > plan.benchmark("sotu_temporal").priority
-    assert plan.artifact("results_auc").priority > plan.artifact("results_tpr").priority
+    assert plan.rendering("results_auc").priority > plan.rendering("results_tpr").priority
 
 
 SHADOWED = {

@@ -54,5 +54,5 @@ def test_given_deltas_and_another_benchmark_reach_the_plan(load):
     runs = [RUN | {"calibration": DELTAS, "calibrate_on": "others"}, RUN | {"benchmark": "others"}]
     loaded = load(runs=runs)
     assert Plan(loaded).pair("chatgpt", "books").deltas == DELTAS
-    assert Plan(loaded).pair("chatgpt", "books").calibrates_on == "others"
+    assert Plan(loaded).pair("chatgpt", "books").held.benchmark_slug == "others"
     assert Plan(loaded).pair("chatgpt", "others").deltas is None

@@ -211,6 +211,8 @@ REFUSED = [
     # artifacts
     (study(artifacts=[]), "artifacts is empty ... as artifacts: [results_auc]"),
     (study(artifacts=["dc_pdd_tabel2"]), "dc_pdd_tabel2 ... dc_pdd_table"),
+    (study(artifacts={"own": {"title": "Own"}}), "unknown artifact 'own'"),
+    (study(artifacts={"own": {"title": "Own", "renderer": "metod_table"}}), "own.renderer: ... 'method_table'"),
     (shown(options={"metrcs": ["auc"]}), "metrcs ... did you mean 'metrics'"),
     (shown(options={"artifacts": []}), "results_auc.options.artifacts: method_table has no such option"),
     (shown(options={"draws": 0}), "options.draws: the number 0 where a list is needed"),
@@ -250,6 +252,7 @@ REFUSED = [
 
 
 ACCEPTED = [
+    study(artifacts={"own": {"title": "Own", "renderer": "method_table", "panels": [AT]}}),
     run(benchmark="sotu_split", methods=["recall"], draws=[0, 4]),
     run(benchmark="sotu_split", methods=["loss"], draws=[0, 5]),
     run({"inner_start": True, "lengths": [128]}, methods=["recall"], benchmark="sotu_split", lengths=[32, 64]),

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from made_up_studies import CONFIG
+from made_up_studies import CONFIG, RUN, load_written, study
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.studies import Plan, load_study
@@ -23,7 +23,7 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
     assert list(study.artifacts) == [slug]
     artifact = study.artifacts[slug]
     of_texts = artifact.renderer == "benchmark_statistics"
-    if artifact.unavailable is not None or of_texts:
+    if artifact.unavailable or of_texts:
         return
     for panel in artifact.panels:
         runs = Plan(study).pair(panel.model, panel.benchmark).runs
@@ -37,6 +37,12 @@ def test_every_artifact_of_the_paper_study_stands_alone(slug):
             assert not needed or listed & set(panel.references) <= named, panel
 
 
+def test_a_table_of_texts_without_panels_shows_the_texts_of_every_run(tmp_path):
+    given = study(artifacts=["dc_pdd_table1", "results_auc"])
+    (panel,) = load_written(tmp_path, given, only=["dc_pdd_table1"]).artifacts["dc_pdd_table1"].panels
+    assert panel.pair == (RUN["model"], RUN["benchmark"])
+
+
 def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_does_not():
     study = load_study(PAPER | {"only": ["dc_pdd_figure2"]})
     assert {slug for run in PAPER_STUDY.runs for slug in run.corpora} > {"chinesewebtext", "c4"}
@@ -44,8 +50,9 @@ def test_one_figure_counts_the_corpus_that_it_shows_and_passes_no_model_that_it_
     assert {model for model, _ in study.runs_by_reader} == {"qwen1.5-14b"}, "no method needs its reference"
 
 
-def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran():
-    study = load_study(PAPER | {"papers": ["surp"]})
+@pytest.mark.parametrize("name", ["paper", "embedded"])
+def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran(name):
+    study = load_study(CONFIG | {"study": name, "papers": ["surp"]})
     assert {artifact.paper for artifact in study.artifacts.values() if artifact.paper} == {"surp"}
     ran = study.runs_by_pair.keys()
     panels = study.artifacts["blind_audit"].panels
@@ -71,9 +78,8 @@ def test_a_model_whose_access_ended_leaves_its_reason():
     assert "claude-2.1" in {panel.model for panel in study.artifacts["de_cop_table1"].missing}
 
     of_texts = load_study(PAPER | {"only": ["dc_pdd_table1"]})
-    assert ("davinci-002", "bookmia") in [
-        pair.slugs for pair in Plan(of_texts).artifact("dc_pdd_table1").pairs
-    ], "its texts are counted"
+    panels = of_texts.artifacts["dc_pdd_table1"].panels
+    assert ("davinci-002", "bookmia") in {panel.pair for panel in panels}, "its texts are counted"
     assert ("davinci-002", "bookmia") in load_study(PAPER | {"available": ["davinci-002"]}).runs_by_pair
 
 

@@ -40,7 +40,7 @@ from pretrace.studies import Plan, load_study
 study = load_study(yaml.safe_load(open("config/config.yaml", encoding="utf-8")))
 found = Plan(study)
 assert [request for run in study.runs for request in found.pair(run.model, run.benchmark).pass_requests]
-assert found.passes
+assert any(pair.passes for pair in found.reading_pairs)
 libraries = "torch transformers pandas scipy sklearn pyarrow matplotlib jieba"
 heavy = {{*libraries.split()}} & {{*sys.modules}}
 assert not heavy, heavy
@@ -79,10 +79,7 @@ def test_a_remark_about_the_texts_of_an_audit_is_printed_once_and_stops_nothing(
     (project.path / "texts.jsonl").write_text("\n".join(texts) + "\n", encoding="utf-8")
     project.write_study(AUDIT, "audit.yaml")
     shown = project.run("--dry-run", "--quiet", "rules", "--config", "study=audit.yaml").stdout
-    assert (
-        len(re.findall(r"^pretrace: .*texts\.jsonl: only 1 known non-members .* 1/2 = 0\.5\.", shown, re.M))
-        == 1
-    )
+    assert len(re.findall(r"^pretrace: .*texts\.jsonl: 1 document in .* at least 19 known", shown, re.M)) == 1
 
 
 def test_a_view_that_one_benchmark_brings_is_written_by_its_model_for_another(project):

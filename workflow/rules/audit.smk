@@ -1,13 +1,13 @@
 rule audit_texts:
     input:
-        scores=pair.scores,
-        benchmark=pair.texts,
-        prefixes=pair.prefixes,
-        known_scores=known_pair.scores,
-        known=known_pair.texts,
-        known_prefixes=known_pair.prefixes,
-        positive_scores=pair.positive_scores,
-        positive=pair.positive_texts,
+        scores="results/<study>/scores/{model}/{benchmark}.parquet",
+        benchmark=pair.benchmark.table,
+        prefixes=pair.benchmark.prefixes,
+        known_scores=pair.known.scores,
+        known=pair.known.benchmark.table,
+        known_prefixes=pair.known.benchmark.prefixes,
+        positive_scores=pair.positive.scores,
+        positive=pair.positive.benchmark.table,
     output:
         "results/<study>/audit/{model}/{benchmark}.parquet",
     log:
@@ -16,9 +16,9 @@ rule audit_texts:
     params:
         code=code_digest("audit_texts"),
         runs=pair.run_parameters,
-        known=pair.known,
-        positive=pair.positive,
-        language=benchmark_entry.language,
-        randomised=benchmark_entry.randomised,
+        known=pair.known.benchmark_slug,
+        positive=pair.positive.benchmark_slug,
+        language=benchmark.entry.language,
+        randomised=benchmark.entry.randomised,
     script:
         "../../scripts/audit_texts.py"

@@ -6,7 +6,7 @@ rule build_benchmark:
     log:
         "results/logs/build_benchmark/{benchmark}.log",
     wildcard_constraints:
-        benchmark=alternatives(PLAN.benchmarks_of_texts),
+        benchmark=alternatives(PLAN.names_from("benchmarks", but=("answers",))),
     priority: benchmark.priority
     params:
         code=code_digest("build_benchmark"),
@@ -26,7 +26,7 @@ rule gather_documents:
     log:
         "results/logs/gather_documents/{benchmark}.log",
     wildcard_constraints:
-        benchmark=alternatives(PLAN.benchmarks_of_answers),
+        benchmark=alternatives(PLAN.names_from("benchmarks", "answers")),
     params:
         code=code_digest("gather_documents"),
         models=lambda wildcards: list(asked().answers_about(wildcards.benchmark)),

@@ -5,6 +5,7 @@ from functools import cache
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
+from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
@@ -46,25 +47,29 @@ def asked():
 
 
 class Lookup:
-    """`pair.scores` in a rule: the function that gives the scores of the pair that a job's wildcards name."""
+    """`pair.known.scores` in a rule: the function that gives this of the pair that a job's wildcards name.
+
+    [] if something on the way is None, as a rule takes an input that it does not need.
+    """
 
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards
 
+    def __call__(self, wildcards):
+        return self._of_wildcards(wildcards)
+
     def __getattr__(self, name):
-        return lambda wildcards: getattr(self._of_wildcards(wildcards), name)
+        if name.startswith("_") or name == "flags":  # Snakemake asks whether a function has these
+            raise AttributeError(name)
+        return Lookup(lambda wildcards: getattr(self(wildcards), name) if self(wildcards) else [])
 
 
 pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))
-known_pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark).known_pair)
 model = Lookup(lambda wildcards: asked().model(wildcards.model))
 benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
-artifact = Lookup(lambda wildcards: asked().artifact(wildcards.artifact))
-model_entry = Lookup(lambda wildcards: asked().model(wildcards.model).entry)
-benchmark_entry = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark).entry)
-corpus_entry = Lookup(lambda wildcards: asked().corpus(wildcards.corpus).entry)
+rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
 
 
 def each_attempt(amount):
@@ -80,4 +85,4 @@ def configuration(wildcards):
 
 def seal_of_study():
     """The sealed plan that every pass of an audit waits for, or [] for other studies."""
-    return ancient(PLAN.seals) if PLAN.is_sealed else []
+    return ancient("results/<study>/seals.json") if PLAN.is_sealed else []

@@ -13,10 +13,10 @@ rule stream_shard:
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=True)),
+        corpus=alternatives(PLAN.names_from("corpora", "hub")),
     params:
         entry=lambda wildcards: asked().corpus(wildcards.corpus).fetched(wildcards.shard),
-        shards=corpus_entry.shards,
+        shards=corpus.entry.shards,
         attempts=config["attempts"],
     script:
         "../../scripts/stream_shard.py"
@@ -30,13 +30,13 @@ rule write_documents:
     log:
         "results/logs/write_documents/{corpus}/{shard}.log",
     wildcard_constraints:
-        corpus=alternatives(PLAN.corpora(from_hub=False)),
+        corpus=alternatives(PLAN.names_from("corpora", but=("hub",))),
     priority: corpus.priority
     params:
         code=code_digest("write_documents"),
         entry=corpus.building,
         content=corpus.content,
-        shards=corpus_entry.shards,
+        shards=corpus.entry.shards,
     script:
         "../../scripts/write_documents.py"
 
@@ -53,7 +53,7 @@ rule count_tokens:
     params:
         code=code_digest("count_tokens"),
         encoding=lambda wildcards: asked().model(wildcards.tokenizer).encoding,
-        max_tokens=corpus_entry.max_tokens,
+        max_tokens=corpus.entry.max_tokens,
     script:
         "../../scripts/count_tokens.py"
 

@@ -1,8 +1,8 @@
 rule evaluate_methods:
     input:
-        scores=pair.scores,
-        benchmark=pair.texts,
-        prefixes=pair.prefixes,
+        scores="results/<study>/scores/{model}/{benchmark}.parquet",
+        benchmark=pair.benchmark.table,
+        prefixes=pair.benchmark.prefixes,
     output:
         metrics="results/<study>/metrics/{model}/{benchmark}.parquet",
         tests="results/<study>/tests/{model}/{benchmark}.parquet",
@@ -15,9 +15,9 @@ rule evaluate_methods:
         study=STUDY.name,
         resamples=config["resamples"],
         draws=pair.draws,
-        pooled=benchmark_entry.pooled,
-        placebos=benchmark_entry.placebos,
-        language=benchmark_entry.language,
+        pooled=benchmark.entry.pooled,
+        placebos=benchmark.entry.placebos,
+        language=benchmark.entry.language,
     script:
         "../../scripts/evaluate_methods.py"
 
@@ -48,9 +48,9 @@ rule compute_statistic:
 rule measure_extraction:
     input:
         manifest=pair.passes,
-        benchmark=pair.texts,
+        benchmark=pair.benchmark.table,
         tokenizer=model.tokenizer,
-        known=pair.held_windows,
+        known=pair.held.windows,
     output:
         windows="results/<study>/windows/{model}/{benchmark}.parquet",
         summary="results/<study>/extraction/{model}/{benchmark}.parquet",

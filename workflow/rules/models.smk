@@ -9,7 +9,7 @@ rule fetch_model:
     log:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("hub")),
+        model=alternatives(PLAN.names_from("models", "hub")),
     params:
         entry=model.fetched,
         remote_code=model.may_run_code,
@@ -26,11 +26,11 @@ rule convert_gguf:
     log:
         "results/logs/convert_gguf/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("gguf_wheel")),
+        model=alternatives(PLAN.names_from("models", "gguf_wheel")),
     priority: model.priority
     params:
         code=code_digest("convert_gguf"),
-        member=model_entry.member,
+        member=model.entry.member,
     script:
         "../../scripts/convert_gguf.py"
 
@@ -43,7 +43,7 @@ rule register_checkpoint:
     log:
         "results/logs/register_checkpoint/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("local")),
+        model=alternatives(PLAN.names_from("models", "local")),
     priority: model.priority
     params:
         code=code_digest("register_checkpoint"),
@@ -84,17 +84,17 @@ rule train_model:
     log:
         "results/logs/train_model/{model}.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("trained")),
+        model=alternatives(PLAN.names_from("models", "trained")),
     priority: model.priority
-    threads: model.training_threads
+    threads: model.training_resources.threads
     resources:
-        mem_mb=each_attempt(model.training_mem_mb),
-        runtime=each_attempt(model.runtime),
+        mem_mb=each_attempt(model.training_resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("train_model"),
         training=model.training,
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
-        threads=model.training_threads,
+        threads=model.training_resources.threads,
     script:
         "../../scripts/train_model.py"
 
@@ -109,13 +109,13 @@ rule train_shadows:
         "results/<study>/logs/train_shadows/{model}/{benchmark}.log",
     priority: model.priority
     resources:
-        mem_mb=each_attempt(model.training_mem_mb),
-        runtime=each_attempt(model.runtime),
+        mem_mb=each_attempt(model.training_resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("train_shadows"),
         training=model.training,
         lengths=pair.shadowed_lengths,
-        shadows=model_entry.shadows,
-        threads=model.training_threads,
+        shadows=model.entry.shadows,
+        threads=model.training_resources.threads,
     script:
         "../../scripts/train_shadows.py"

@@ -17,13 +17,13 @@ rule run_passes:
     log:
         "results/logs/run_passes/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_here),
+        model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
-    threads: model.threads
+    threads: model.resources.threads
     resources:
-        gpu=model.gpu,
-        mem_mb=each_attempt(model.mem_mb),
-        runtime=each_attempt(model.runtime),
+        gpu=model.resources.gpu,
+        mem_mb=each_attempt(model.resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("run_passes"),
         study=STUDY.name,
@@ -34,7 +34,7 @@ rule run_passes:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=model.threads,
+        threads=model.resources.threads,
     script:
         "../../scripts/run_passes.py"
 
@@ -58,5 +58,5 @@ use rule run_passes as score_prompts with:
     log:
         "results/logs/score_prompts/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("openai")),
+        model=alternatives(PLAN.names_from("models", "openai")),
     threads: 1

@@ -23,17 +23,17 @@ rule complete_openings:
     log:
         "results/logs/complete_openings/{model}/{benchmark}/<study>.log",
     priority: pair.priority
-    threads: model.threads
+    threads: model.resources.threads
     resources:
-        gpu=model.gpu,
-        mem_mb=each_attempt(model.mem_mb),
-        runtime=each_attempt(model.runtime),
+        gpu=model.resources.gpu,
+        mem_mb=each_attempt(model.resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("complete_openings"),
         lengths=pair.completed_lengths,
         loading=model.loading,
         device=config["device"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=model.threads,
+        threads=model.resources.threads,
     script:
         "../../scripts/complete_openings.py"

@@ -18,23 +18,23 @@ rule answer_questions:
     log:
         "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_here),
+        model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
-    threads: model.threads
+    threads: model.resources.threads
     resources:
-        gpu=model.gpu,
-        mem_mb=each_attempt(model.mem_mb),
-        runtime=each_attempt(model.runtime),
+        gpu=model.resources.gpu,
+        mem_mb=each_attempt(model.resources.mem_mb),
+        runtime=each_attempt(model.resources.runtime),
     params:
         code=code_digest("answer_questions"),
         requests=pair.answer_requests,
-        kind=benchmark_entry.question,
+        kind=benchmark.entry.question,
         entry=model.answering,
         answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
-        threads=model.threads,
+        threads=model.resources.threads,
     script:
         "../../scripts/answer_questions.py"
 
@@ -43,7 +43,7 @@ use rule answer_questions as ask_questions with:
     log:
         "results/logs/ask_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("openai")),
+        model=alternatives(PLAN.names_from("models", "openai")),
     threads: 1
 
 
@@ -55,7 +55,7 @@ rule import_answers:
     log:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
-        model=alternatives(PLAN.models_from("answers")),
+        model=alternatives(PLAN.names_from("models", "answers")),
     params:
         code=code_digest("import_answers"),
         content=model.content,
@@ -67,9 +67,9 @@ rule import_answers:
 rule calibrate_answers:
     input:
         answers=pair.answers,
-        benchmark=pair.texts,
-        held_answers=pair.held_answers,
-        held_benchmark=pair.held_texts,
+        benchmark=pair.benchmark.table,
+        held_answers=pair.held.answers,
+        held_benchmark=pair.held.benchmark.table,
     output:
         "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:

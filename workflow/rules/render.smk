@@ -5,7 +5,7 @@ localrules:
 # What cannot be shown leaves the rest: the files say why, and the record does.
 rule render_table:
     input:
-        files=artifact.files,
+        files=rendering.files,
     output:
         record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/tables/{artifact}.csv",
@@ -21,12 +21,12 @@ rule render_table:
         "results/<study>/logs/render_table/{artifact}.log",
     wildcard_constraints:
         artifact=alternatives(PLAN.artifacts_of("table")),
-    priority: artifact.priority
+    priority: rendering.priority
     params:
         code=code_digest("render_artifact"),
-        artifact=artifact.resolved,
-        reads=artifact.reads,
-        entries=artifact.entries,
+        artifact=rendering.artifact,
+        reads=rendering.reads,
+        entries=rendering.entries,
     script:
         "../../scripts/render_artifact.py"
 
@@ -52,7 +52,7 @@ use rule render_table as render_figure with:
 
 rule record_provenance:
     input:
-        manifests=PLAN.passes,
+        manifests=[pair.passes for pair in PLAN.reading_pairs],
         read_of_hub=PLAN.records_of_hub,
         # not read: the record is rewritten whenever the results change
         tables=PLAN.tables,
@@ -77,7 +77,7 @@ rule render_report:
         figures=PLAN.figures,
         provenance="results/<study>/provenance.json",
         prefixes=PLAN.prefixes,
-        seals=PLAN.seals if PLAN.is_sealed else [],
+        seals="results/<study>/seals.json" if PLAN.is_sealed else [],
     output:
         report="results/<study>/report.html",
         headline="results/<study>/headline.txt",
@@ -88,7 +88,7 @@ rule render_report:
         study=STUDY.name,
         title=lambda wildcards: STUDY.title,
         configuration=configuration,
-        artifacts=PLAN.resolved_artifacts,
+        artifacts=[artifact.to_json() for artifact in STUDY.artifacts.values()],
         names=lambda wildcards: PLAN.glossary,
         left_out=PLAN.left_out,
         shots=PLAN.benchmarks_with_shots,
@@ -100,7 +100,7 @@ rule render_report:
 rule check_artifacts:
     input:
         records=lambda wildcards: PLAN.records_of_rendering(wildcards.target),
-        report=lambda wildcards: PLAN.report if wildcards.target == "all" else [],
+        report=lambda wildcards: rules.render_report.output.report if wildcards.target == "all" else [],
     output:
         "results/<study>/rendered/{target}.txt",
     log:

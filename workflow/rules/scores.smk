@@ -1,8 +1,8 @@
 rule score_methods:
     input:
         manifest=pair.passes,
-        benchmark=pair.texts,
-        prefixes=pair.prefixes,
+        benchmark=pair.benchmark.table,
+        prefixes=pair.benchmark.prefixes,
         views=pair.views_read,
         inputs=pair.method_input_files,
         answers=pair.answers,
@@ -17,7 +17,7 @@ rule score_methods:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,
         inputs=pair.method_inputs,
-        language=benchmark_entry.language,
+        language=benchmark.entry.language,
         column=model.column,
         store="results/passes/store",
     script:

@@ -13,6 +13,6 @@ rule seal_plan:
         "results/<study>/logs/seal_plan.log",
     params:
         plan=PLAN.sealed(config),
-        contents=PLAN.contents_of_texts,
+        contents=[content_of(path) for path in PLAN.user_texts],
     script:
         "../../scripts/seal_plan.py"

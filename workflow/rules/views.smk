@@ -7,9 +7,9 @@ localrules:
 
 rule make_view:
     input:
-        benchmark=view.texts,
+        benchmark=view.benchmark.table,
         source=view.source,
-        checkpoint=view.checkpoint,
+        checkpoint=view.writer.checkpoint,
         prompts=view.prompts,
     output:
         "results/views/{view}.parquet",
@@ -17,15 +17,15 @@ rule make_view:
         "results/logs/make_view/{view}.log",
     wildcard_constraints:
         view=alternatives(PLAN.views_made),
-    priority: view.priority
-    threads: view.threads
+    priority: view.benchmark.priority
+    threads: view.resources.threads
     resources:
-        gpu=view.gpu,
-        mem_mb=each_attempt(view.mem_mb),
-        runtime=each_attempt(view.runtime),
+        gpu=view.resources.gpu,
+        mem_mb=each_attempt(view.resources.mem_mb),
+        runtime=each_attempt(view.resources.runtime),
     params:
         code=code_digest("make_view"),
-        benchmark=view.benchmark_name,
+        benchmark=view.benchmark.name,
         view=view.name,
         entry=view.entry,
         content=view.content,
@@ -33,7 +33,7 @@ rule make_view:
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: the written text depends on it
-        threads=view.threads,
+        threads=view.resources.threads,
     script:
         "../../scripts/make_view.py"
 

@@ -8,9 +8,9 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Estimate, Record
 from pretrace.questions.known import is_control, is_question
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.rows import STAR_LEVEL, records_of
+from pretrace.render.results import STAR_LEVEL, records_of
 
 MINUS = "\N{MINUS SIGN}"
 DASH = "\N{EN DASH}"

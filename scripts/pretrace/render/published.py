@@ -64,7 +64,7 @@ class Paper(Keys):
 
 def read_papers(results: Results) -> dict[str, Paper]:
     """Return the papers of config/published/papers.yaml by id."""
-    path = results.published[PAPERS]
+    path = results.path("published", PAPERS)
     return parse(read_yaml(path), dict[str, Paper], str(path))
 
 
@@ -128,7 +128,7 @@ class Numbers:
         pair = row["our_model"], row["our_benchmark"]
         if row["our_metric"] in _COUNTS:
             return self._count(row)
-        if pair not in self._results.metrics:
+        if not self._results.has("metrics", pair):
             return None
         if row["our_subset"] != EACH:
             return self._best(pair, row)
@@ -140,7 +140,7 @@ class Numbers:
         if _AVERAGE in (row["model"], row["subset"]):
             return "a part of the average is missing"
         if row["our_metric"] in _COUNTS:
-            if row["our_benchmark"] in self._results.benchmarks:
+            if self._results.has("benchmarks", row["our_benchmark"]):
                 return "the benchmark has no such texts"
             return "no model that can be asked reads the benchmark"
         if row["our_metric"] == "p_value" and self.find({**row, "our_metric": "auc"}):
@@ -168,13 +168,13 @@ class Numbers:
         """Return a pair's metrics and Welch's p-values, chosen settings first, and the rows' places by `_OUR_KEYS`."""
         if pair not in self._tables:
             frame = self._results.read("metrics", pair)
-            if pair in self._results.tests:
+            if self._results.has("tests", pair):
                 tests = self._results.read("tests", pair)
                 tests = tests[tests["test"] == "welch"]
                 frame = pd.concat(
                     [frame, tests.assign(metric="p_value", value=tests["p"], low=None, high=None)]
                 )
-            if pair in self._results.statistics.get("letters", {}):
+            if self._results.has("letters", pair):
                 frame = pd.concat([frame, _in_range(self._results.read("letters", pair))])
             frame = frame[frame["selection"].isin(_SELECTIONS)]
             frame = frame.assign(
@@ -187,7 +187,7 @@ class Numbers:
         return self._tables[pair]
 
     def _count(self, row: Row) -> Number | None:
-        if row["our_benchmark"] not in self._results.benchmarks:
+        if not self._results.has("benchmarks", row["our_benchmark"]):
             return None
         texts = self._results.read("benchmarks", row["our_benchmark"])
         if row["our_subset"]:
@@ -231,11 +231,11 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
     wanted, numbers = set(artifacts), Numbers(results)
     compared = []
     for paper, about in read_papers(results).items():
-        if paper not in results.published or not any(slug.startswith(f"{paper}_") for slug in wanted):
+        if not results.has("published", paper) or not any(slug.startswith(f"{paper}_") for slug in wanted):
             continue
         rows = [
             row
-            for row in read_published(results.published[paper])
+            for row in read_published(results.path("published", paper))
             if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
         ]
         for protocol in about.protocols:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.render.artifact import Artifact, ArtifactError, outputs
 from pretrace.render.catalogue import renderer_of
 from pretrace.render.figures.drawing import Drawing
-from pretrace.render.registry import Artifact, ArtifactError, outputs
 from pretrace.render.results import Results
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
@@ -69,13 +69,13 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
             raise
         kind = renderer_of(artifact.renderer).kind
         not_shown, is_shown = [_not_shown(f"This {kind}", error)], False
-        frame = pd.DataFrame([{"not_shown": artifact.artifact, "reason": not_shown[0].reason}])
+        frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
         nothing = table_of(artifact, [], [], frame) if kind == "table" else Drawing.empty(frame)
         nothing.missing([str(not_shown[0])]).write(files)
     for panel in not_shown:
-        panel.log(artifact.artifact)
+        panel.log(artifact.slug)
     said = {
-        key: [f"{artifact.artifact}: {panel}" for panel in not_shown if panel.failed == failed]
+        key: [f"{artifact.slug}: {panel}" for panel in not_shown if panel.failed == failed]
         for key, failed in (("failed", True), ("empty", False))
     }
     write_json(files["record"], {"shown": is_shown} | said)

@@ -14,10 +14,9 @@ from urllib.parse import quote
 import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-from pretrace.render.catalogue import RENDERERS
+from pretrace.render.artifact import Artifact, Panel, outputs
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
-from pretrace.render.registry import Artifact, Panel, outputs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
 
@@ -84,7 +83,7 @@ def render_report(
         title=title,
         headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
         parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
-        measures=any(RENDERERS[artifact.renderer].needs & MEASURED for artifact in artifacts),
+        measures=any(artifact.needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
         sealed=sealed,
@@ -101,7 +100,7 @@ def render_report(
 
 def named(artifact: Artifact) -> set[str]:
     """Return an artifact's slug and its renderer's name."""
-    return {artifact.artifact, artifact.renderer}
+    return {artifact.slug, artifact.renderer}
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
@@ -153,7 +152,7 @@ def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -
 
 def _section(artifact: Artifact, folder: Path) -> Section:
     section = Section(
-        slug=artifact.artifact,
+        slug=artifact.slug,
         title=artifact.title,
         paper=PAPERS.get(artifact.paper, artifact.paper),
         caption=artifact.caption,

@@ -1,6 +1,7 @@
-"""A study's results, read from explicit paths, and the one way to select from them."""
+"""A study's results, read from explicit paths, the one way to select from them, and rows as records and frames."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -12,118 +13,144 @@ from pretrace.evaluation.averages import Record, averages_of, number, over_draws
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, KEYS, rows_like
 from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
-from pretrace.evaluation.statistics import STATISTICS
+from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.files import read_parquet
 
 Pair = tuple[str, str]
+
+STAR_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Results:
-    """Paths by (model, benchmark), by benchmark for `benchmarks`, by model for `training`, by paper for `published`.
+    """Files of a study's results, by kind (`catalogue.KINDS`) and then by (model, benchmark), or by benchmark for
+    `benchmarks`, by model for `training`, by paper for `published`.
 
-    Files are read once, when needed. `statistics` are those of `evaluation.statistics` by name, `entries` the registry
-    entries of the benchmarks by slug.
+    Files are read once, when needed. `entries` are the registry entries of the benchmarks by slug.
     """
 
-    scores: Mapping[Pair, Path] = field(default_factory=dict)
-    metrics: Mapping[Pair, Path] = field(default_factory=dict)
-    tests: Mapping[Pair, Path] = field(default_factory=dict)
-    placebos: Mapping[Pair, Path] = field(default_factory=dict)
-    statistics: Mapping[str, Mapping[Pair, Path]] = field(default_factory=dict)
-    benchmarks: Mapping[str, Path] = field(default_factory=dict)
-    passes: Mapping[Pair, Path] = field(default_factory=dict)
-    times: Mapping[Pair, Path] = field(default_factory=dict)
-    audit: Mapping[Pair, Path] = field(default_factory=dict)
-    windows: Mapping[Pair, Path] = field(default_factory=dict)
-    extraction: Mapping[Pair, Path] = field(default_factory=dict)
-    training: Mapping[str, Path] = field(default_factory=dict)
-    published: Mapping[str, Path] = field(default_factory=dict)
+    paths: Mapping[str, Mapping[Any, Path]]
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @cached_property
     def _frames(self) -> dict[Path, pd.DataFrame]:
         return {}
 
-    def _path(self, kind: str, key: Pair | str) -> Path:
-        paths: Mapping[Any, Path] = (
-            self.statistics.get(kind, {}) if kind in STATISTICS else getattr(self, kind)
-        )
-        if key not in paths:
-            raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
-        return Path(paths[key])
+    def has(self, kind: str, key: Pair | str) -> bool:
+        return key in self.paths.get(kind, {})
 
-    def read(self, kind: str, key: Pair | str, /) -> pd.DataFrame:
+    def path(self, kind: str, key: Pair | str) -> Path:
+        if not self.has(kind, key):
+            raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
+        return Path(self.paths[kind][key])
+
+    def read(self, kind: str, key: Pair | str) -> pd.DataFrame:
         """Read a whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
-        path = self._path(kind, key)
+        path = self.path(kind, key)
         if path not in self._frames:
             self._frames[path] = read_parquet(path)
         return self._frames[path]
 
-    def in_panel(self, kind: str, panel: Panel) -> pd.DataFrame:
-        """Return the rows of a panel in the table of its model and benchmark."""
-        frame = self.read(kind, panel.pair)
-        return frame[in_place(frame, panel) & _fixed(frame, panel)]
+    def rows(self, artifact: Artifact, panel: Panel, kind: str = "metrics", **keys: Any) -> pd.DataFrame:
+        """Return the rows of a panel in a table of its model and benchmark whose columns have these values, or one of
+        each list.
 
-    def estimates_of(
-        self, artifact: Artifact, panel: Panel, statistic: str, *quantities: str
-    ) -> pd.DataFrame:
-        """Return a panel's rows of a statistic, of some quantities and of one reference; raises if there is none."""
-        rows = self.in_panel(statistic, panel)
-        if quantities:
-            rows = rows[rows["quantity"].isin(quantities)]
-        what = " and ".join(quantities or [statistic]).replace("_", " ")
-        if rows.empty:
-            there = self.read(statistic, panel.pair)
-            keys = dict.fromkeys(["subset", "length", "reference", *panel.fixed])
-            listed = _listing(there[[key for key in keys if key in there]])
-            raise artifact.empty(f"there is no {what}; there are: {listed}", panel)
-        if "reference" in rows:
-            _check_one_reference(what, rows, artifact, panel)
-        return rows
+        Metrics and tests are those of the artifact's metric, unit, evaluation set and methods. A method whose
+        parameters outside its grid are off their default is called `method;parameter=value`, but in rows of the grid,
+        where each setting stands for itself.
 
-    def tests_of(self, artifact: Artifact, panel: Panel, statistic: str, *, hint: str = "") -> pd.DataFrame:
-        """Return a panel's rows of a test of whole benchmarks, of the subset and length as it is written.
-
-        A panel without a subset is of all subsets together, one without a length of all lengths.
+        Raises:
+            InputError: the panel has no row at all (of tests it may have none), or rows of one method differ in their
+                reference, which the panel does not name.
         """
-        frame = self.read(statistic, panel.pair)
-        lengths = frame["length"].unique()
-        only = None if len(lengths) != 1 or pd.isna(lengths[0]) else int(lengths[0])
-        length = only if panel.length is None else panel.length
-        place = panel.replaced(subset=panel.subset or "", length=length, references=None)
-        rows = frame[in_place(frame, place) & _fixed(frame, place)]
+        frame = self.read(kind, panel.pair)
+        rows = frame[in_place(frame, panel)]
+        if kind in ("metrics", "tests"):
+            rows = _of_artifact(rows, artifact).assign(benchmark=panel.benchmark)
+        rows = rows[_fixed(rows, panel)]
+        if rows.empty and kind != "tests":
+            raise artifact.empty(_nothing(artifact, panel, kind, frame), panel)
+        for key, value in keys.items():
+            rows = rows[rows[key].isin(value if isinstance(value, list) else [value])]
         if "reference" in rows:
-            # a panel need not name a reference of each kind: the first rows that have those that it names
-            named = {*(panel.references or ())}
-            fitting = [names for names in rows["reference"].unique() if named <= {*names.split(", ")}]
-            rows = rows[rows["reference"].isin(fitting[:1])]
-        if rows.empty and hint:
-            raise artifact.empty(hint, panel)
+            for what, own in rows.groupby("method") if "method" in rows else [(kind, rows)]:
+                if own["reference"].nunique() > 1:
+                    several = f"{what} has rows of several references: {', '.join(sorted(own['reference'].unique()))}"
+                    raise artifact.error(f"{several}; name one under the panel's references", panel)
         return rows
 
-    def curve_of(self, artifact: Artifact, panel: Panel, row: Record, curve: str) -> pd.DataFrame:
-        """Return the points of a metrics row's curve, `roc` or `density`; raises if there are none."""
-        frame = rows_like(self.read(curve, panel.pair), row, KEYS)
-        if frame.empty:
-            setting = f"{row['method']} at setting '{row['setting']}'"
-            raise artifact.empty(f"there is no {curve} of {setting}; its scores are all equal", panel)
-        return frame
+    def by(
+        self, key: str, artifact: Artifact, panel: Panel, kind: str = "metrics", **keys: Any
+    ) -> dict[str, Record]:
+        """Return `rows` by a column in which no value may occur twice."""
+        rows = self.rows(artifact, panel, kind, **keys)
+        if twice := records_of(rows[rows[key].duplicated()]):
+            raise artifact.error(
+                f"{twice[0]['selection']} has two rows of {twice[0][key]}; the file is not as evaluate writes it: "
+                "delete it and run again",
+                panel,
+            )
+        return {str(row[key]): row for row in records_of(rows)}
+
+    def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
+        """Return the metrics row of each setting of one method, or of a variant's; raises if there is none."""
+        own = artifact.replaced(methods=[method.split(";")[0]])
+        rows = self.by("setting", own, panel, selection="grid")
+        if not rows:
+            raise artifact.error(f"{method} has no grid rows; a run must score its grid", panel)
+        return rows
+
+    def along_parameter(
+        self, artifact: Artifact, panel: Panel, parameter: str
+    ) -> list[tuple[str, str, Record]]:
+        """Return (value, method, row): methods with the parameter at each value, other methods with value "".
+
+        Every other parameter is at its default or, where the artifact's selection is `best_on_test`, at its best for
+        each value.
+        """
+        selection = artifact.one_setting
+        chosen = self.by("method", artifact, panel, selection=selection)
+        along_it = [
+            method
+            for method in artifact.ordered(chosen)
+            if parameter in written_parameters(chosen[method]["setting"])
+        ]
+        if not along_it:
+            raise artifact.empty(f"no method that was scored here has a parameter '{parameter}'", panel)
+        curves: list[tuple[str, str, Record]] = []
+        for method in along_it:
+            default = chosen[method]["setting"] if selection == "default" else None
+            rows = along(self.grid(artifact, panel, method), parameter, method, default)
+            curves += [(value, method, row) for value, row in rows]
+        return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
+
+    def like(self, kind: str, panel: Panel, row: Record) -> pd.DataFrame:
+        """Return the rows of a table, `roc`, `density` or `placebos`, beside a metrics row of a panel; none without
+        the table.
+        """
+        if not self.has(kind, panel.pair):
+            return pd.DataFrame()
+        return rows_like(self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else KEYS)
+
+    def texts(self, panel: Panel) -> pd.DataFrame:
+        """Return the panel's texts, unlabelled ones too; raises if there are none."""
+        frame = self.read("benchmarks", panel.benchmark)
+        texts = frame[in_place(frame, panel)]
+        if texts.empty:
+            there = _listing(frame[["subset", "length"]])
+            raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
+        return texts
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
         entries = {panel.called(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
-        return [
-            f"{name}: {entry['caution'].rstrip('.')}."
-            for name, entry in entries.items()
-            if "caution" in entry
-        ]
+        said = {name: entry["caution"] for name, entry in entries.items() if "caution" in entry}
+        return [f"{name}: {caution.rstrip('.')}." for name, caution in said.items()]
 
     def draws_of(self, panel: Panel, method: str) -> list[int]:
         """Return the draws of shots that a method was evaluated in on a panel; none without shots, or of one draw."""
@@ -138,19 +165,6 @@ class Results:
             {int(draw) for draw, variant in zip(rows["draw"], variants, strict=True) if variant == method}
         )
 
-    def placebos_of(self, panel: Panel, row: Record) -> pd.DataFrame:
-        """Return the rows of `evaluation.placebos` beside a metrics row of a panel; empty if it has no placebos."""
-        if panel.pair not in self.placebos:
-            return pd.DataFrame()
-        return rows_like(self.read("placebos", panel.pair), row, PLACEBO_KEYS)
-
-    def among_placebos(self, panel: Panel, row: Record) -> Record:
-        """Return mean and SD of a row's placebos, its z and rank among them, and their number, else None."""
-        rows = records_of(self.placebos_of(panel, row))
-        names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
-        real = next((candidate for candidate in rows if not candidate["placebo"]), dict.fromkeys(names))
-        return {shown: number(real[key]) for key, shown in names.items()}
-
     def panels(self, artifact: Artifact) -> list[Panel]:
         """Return the artifact's panels, each with one subset ("" for none) and one length (None for none).
 
@@ -163,7 +177,7 @@ class Results:
 
     def expanded(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
-        evaluated = panel.pair in self.metrics
+        evaluated = self.has("metrics", panel.pair)
         frame = self.read("metrics", panel.pair) if evaluated else self.read("benchmarks", panel.benchmark)
         there = frame[["subset", "length"]].drop_duplicates().sort_values(["subset", "length"])
         if panel.subset is not None:
@@ -180,101 +194,20 @@ class Results:
             return [place.replaced(label=f"{panel.label}{place.place}") for place in panels]
         return panels or [panel.replaced(subset=panel.subset or "")]
 
-    def rows(self, artifact: Artifact, panel: Panel, *, what: str = "metrics") -> pd.DataFrame:
-        """Return metrics or tests of an artifact's metric and evaluation set on a panel, of every selection, with
-        `benchmark`.
 
-        A method whose parameters outside its grid are off their default is called `method;parameter=value`,
-        but in rows of the grid, where each setting stands for itself. Raises `InputError` where none is there,
-        or where rows of one method differ in a key that the artifact does not fix.
-        """
-        frame = self.read(what, panel.pair)
-        rows = frame[(frame["metric"] == artifact.metric) & in_place(frame, panel)]
-        rows = rows[rows["unit"] == artifact.options.unit]
-        evaluation_set = artifact.evaluation_set
-        if not rows["evaluation_set"].eq(evaluation_set).any() and rows["evaluation_set"].eq("all").any():
-            evaluation_set = "all"  # no method has a prefix, so that there are no other sets
-        rows = rows[rows["evaluation_set"] == evaluation_set].assign(benchmark=panel.benchmark)
-        rows = rows[_fixed(rows, panel)]
-        chosen = rows[rows["selection"] != "grid"]
-        pairs = zip(chosen["method"], chosen["setting"], strict=True)
-        chosen = chosen.assign(
-            method=[named_variant(method, setting.split("|")[0]) for method, setting in pairs]
-        )
-        rows = pd.concat([rows[rows["selection"] == "grid"], chosen])
-        if artifact.methods:
-            rows = rows[rows["method"].isin(artifact.methods)]
-        else:
-            rows = rows[~rows["method"].str.contains(";")]
-        if rows.empty and what == "metrics":
-            raise artifact.empty(_nothing(artifact, panel, frame, evaluation_set), panel)
-        for method, own in rows.groupby("method"):
-            _check_one_reference(str(method), own, artifact, panel)
-        return rows
-
-    def along_parameter(
-        self, artifact: Artifact, panel: Panel, parameter: str
-    ) -> list[tuple[str, str, Record]]:
-        """Return (value, method, row): methods with the parameter at each value, other methods with value "".
-
-        Every other parameter is at its default or, where the artifact's selection is `best_on_test`, at its best for
-        each value.
-        """
-        selection = artifact.one_setting
-        chosen = self.selected(artifact, panel, selection)
-        curves: list[tuple[str, str, Record]] = []
-        for method in artifact.ordered(chosen):
-            if parameter in written_parameters(chosen[method]["setting"]):
-                default = chosen[method]["setting"] if selection == "default" else None
-                rows = along(self.grid(artifact, panel, method), parameter, method, default)
-                curves += [(value, method, row) for value, row in rows]
-        if not curves:
-            raise artifact.empty(f"no method that was scored here has a parameter '{parameter}'", panel)
-        along_it = {method for _, method, _ in curves}
-        return curves + [("", method, row) for method, row in chosen.items() if method not in along_it]
-
-    def selected(self, artifact: Artifact, panel: Panel, selection: str) -> dict[str, Record]:
-        """Return the metrics row of each method; empty if the selection has none."""
-        rows = self.rows(artifact, panel)
-        return _by(rows[rows["selection"] == selection], "method", artifact, panel)
-
-    def grid(self, artifact: Artifact, panel: Panel, method: str) -> dict[str, Record]:
-        """Return the metrics row of each setting of one method, or of a variant's; raises if there is none."""
-        rows = self.rows(artifact.replaced(methods=[method.split(";")[0]]), panel)
-        rows = rows[rows["selection"] == "grid"]
-        if rows.empty:
-            raise artifact.error(f"{method} has no grid rows; a run must score its grid", panel)
-        return _by(rows, "setting", artifact, panel)
-
-    def tests_against(
-        self,
-        artifact: Artifact,
-        panel: Panel,
-        baseline: str,
-        test: str = "bootstrap",
-        selection: str = "held_out",
-    ) -> dict[str, Record]:
-        """Return each method's test against a baseline: paired bootstrap, permutation, ...; may be empty."""
-        rows = self.rows(artifact, panel, what="tests")
-        rows = rows[(rows["selection"] == selection) & (rows["test"] == test)]
-        return _by(rows[rows["baseline"] == baseline], "method", artifact, panel)
-
-    def every_text(self, panel: Panel) -> pd.DataFrame:
-        """Return the panel's texts, unlabelled ones too; raises if there are none."""
-        frame = self.read("benchmarks", panel.benchmark)
-        texts = frame[in_place(frame, panel)]
-        if texts.empty:
-            there = _listing(frame[["subset", "length"]])
-            raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
-        return texts
-
-    def times_of(self, panel: Panel) -> list[Record]:
-        """Return the seconds of a panel's questions, by task, setting, subset and length; empty if not timed."""
-        return list(read_json(self.times[panel.pair])) if panel.pair in self.times else []
-
-    def manifest(self, pair: Pair) -> Any:
-        """Return the manifest of the passes of a model over a benchmark."""
-        return read_json(self._path("passes", pair))
+def _of_artifact(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
+    """Return the rows of metrics or tests of an artifact's metric, unit, evaluation set and methods."""
+    rows = rows[(rows["metric"] == artifact.metric) & (rows["unit"] == artifact.options.unit)]
+    # where no method has a prefix, there are no other sets
+    has_set = rows["evaluation_set"].eq(artifact.evaluation_set).any()
+    rows = rows[rows["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
+    names = [
+        method if selection == "grid" else named_variant(method, setting.split("|")[0])
+        for method, setting, selection in rows[["method", "setting", "selection"]].itertuples(index=False)
+    ]
+    shown = [name in artifact.methods if artifact.methods else ";" not in name for name in names]
+    rows = rows.assign(method=names).loc[shown]
+    return rows.sort_values("selection", key=lambda column: column != "grid", kind="stable")
 
 
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
@@ -315,20 +248,28 @@ def _tested(
     artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
 ) -> Iterator[tuple[Record, Record]]:
     """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
-    tests, published = {}, {}
-    if artifact.baseline:
-        tests = results.tests_against(artifact, panel, artifact.baseline)
-        if artifact.options.published_test:
-            given = (artifact, panel, artifact.baseline, PUBLISHED_TEST, "default")
-            published = results.tests_against(*given)
+
+    def tests_against(test: str, selection: str) -> dict[str, Record]:
+        keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
+        return results.by("method", artifact, panel, "tests", **keys)
+
+    tests = tests_against("bootstrap", "held_out") if artifact.baseline else {}
+    published = tests_against(PUBLISHED_TEST, "default") if artifact.options.published_test else {}
     for selection in selections:
-        for method, row in results.selected(artifact, panel, selection).items():
+        for method, row in results.by("method", artifact, panel, selection=selection).items():
             test = test_record(tests.get(method) if selection == "held_out" else None)
             numbers: Record = {"average": "", "selection": selection, "metric": artifact.metric}
             numbers |= {**number_record(row), "sd": None, **test, "star": False}
             if selection == "default" and method in published:
                 numbers |= _published_test(row, published[method])
-            yield row, numbers | (results.among_placebos(panel, row) if placebos else {})
+            yield row, numbers | (_among_placebos(results.like("placebos", panel, row)) if placebos else {})
+
+
+def _among_placebos(placebos: pd.DataFrame) -> Record:
+    """Return mean and SD of a row's placebos, its z and rank among them, and their number, else None."""
+    names = {"mean": "placebo_mean", "sd": "placebo_sd", "z": "z", "rank": "rank", "placebos": "placebos"}
+    real = next((row for row in records_of(placebos) if not row["placebo"]), dict.fromkeys(names))
+    return {shown: number(real[key]) for key, shown in names.items()}
 
 
 def _published_test(row: Record, test: Record) -> Record:
@@ -361,7 +302,7 @@ def _over_all_draws(artifact: Artifact, results: Results, panel: Panel, row: Rec
     [mean] = records_of(estimates(one, results, ["held_out"]))
     averaged = {key: mean[key] for key in mean.keys() - {"panel"}} | {"draws": len(draws)}
     if row["placebos"]:
-        placebos = results.placebos_of(panel, row | {"view": panel.view or "original"})
+        placebos = results.like("placebos", panel, row | {"view": panel.view or "original"})
         others = placebos.loc[placebos["placebo"].astype(bool), "value"]
         averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
@@ -398,32 +339,17 @@ def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]
     return fixed
 
 
-def _check_one_reference(what: str, rows: pd.DataFrame, artifact: Artifact, panel: Panel) -> None:
-    """Raise `InputError` where rows have several references."""
-    there = sorted(rows["reference"].unique())
-    if len(there) > 1:
-        several = f"{what} has rows of several references: {', '.join(there)}"
-        raise artifact.error(f"{several}; name one under the panel's references", panel)
-
-
-def _by(rows: pd.DataFrame, key: str, artifact: Artifact, panel: Panel) -> dict[str, Record]:
-    """Return rows by a column in which no value may occur twice."""
-    if twice := records_of(rows[rows[key].duplicated()]):
-        raise artifact.error(
-            f"{twice[0]['selection']} has two rows of {twice[0][key]}; the file is not as evaluate writes it: delete "
-            "it and run again",
-            panel,
-        )
-    return {str(row[key]): row for row in records_of(rows)}
-
-
-def _nothing(artifact: Artifact, panel: Panel, frame: pd.DataFrame, evaluation_set: str) -> str:
-    """Return the message if no row matches."""
-    keys = ["unit", "view", "start_token", "subset", "length", "evaluation_set", "metric"]
-    wanted = f"metric {artifact.metric}, evaluation set {evaluation_set}"
-    wanted += f", start token {panel.start_token}" if panel.start_token is not None else ""
-    wanted += f", methods {', '.join(artifact.methods)}" if artifact.methods else ""
-    return f"no row with {wanted}; there are: {_listing(frame[keys])}"
+def _nothing(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -> str:
+    """Return the message if a panel has no row in a table."""
+    wanted = (
+        {"metric": artifact.metric, "evaluation set": artifact.evaluation_set} if kind == "metrics" else {}
+    )
+    wanted |= {"start token": panel.start_token or "", "methods": ", ".join(artifact.methods)}
+    keys = ("unit", "start_token", "subset", "length", "reference", "evaluation_set", "metric", *panel.fixed)
+    said = [f"{key} {value}" for key, value in wanted.items() if value]
+    there = _listing(frame[[key for key in dict.fromkeys(keys) if key in frame]])
+    what = f"with {', '.join(said)}" if said else f"of {kind.replace('_', ' ')}"
+    return f"no row {what}; there are: {there}"
 
 
 def _listing(frame: pd.DataFrame) -> str:
@@ -433,3 +359,67 @@ def _listing(frame: pd.DataFrame) -> str:
         values = [str(value) if value != "" else "''" for value in frame[column].dropna().unique()]
         parts.append(f"{column} {', '.join(sorted(values)) or 'none'}")
     return "; ".join(parts)
+
+
+def number_record(row: Record | None) -> Record:
+    """Return the record of a metrics row; empty if there is none."""
+    keys = ("setting", "n_members", "n_nonmembers", "value", "low", "high", "marks")
+    if row is None:
+        return dict.fromkeys(keys) | {"setting": "", "marks": ""}
+    return {key: row[key] for key in keys}
+
+
+def records_of(frame: pd.DataFrame) -> list[Record]:
+    """Return the frame's rows by column name."""
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
+
+
+def long_frame(records: Sequence[Record] | pd.DataFrame) -> pd.DataFrame:
+    """Make a frame of records; numbers stay numbers, and whole ones whole, if some or all are missing."""
+    frame = pd.DataFrame(records)
+    types = dict.fromkeys(("length", "n_members", "n_nonmembers"), "Int64")
+    types |= dict.fromkeys(("low", "high", "sd", "difference", "p", "p_holm"), "float64")
+    return frame.astype({column: dtype for column, dtype in types.items() if column in frame})
+
+
+def for_the_best(frame: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
+    """Return the ends of intervals that pay for the choice of the best method of a group, controls aside."""
+    groups = [frame[key] for key in by]
+    methods = (~frame["control"].astype(bool)).groupby(groups, dropna=False).transform("sum").clip(lower=1)
+    value = frame["value"].astype(float)
+    return pd.DataFrame(
+        {end: simultaneous(value, frame[end].astype(float), methods) for end in ("low", "high")}
+    )
+
+
+def of_panels(frames: Iterable[pd.DataFrame], panels: Iterable[Panel]) -> pd.DataFrame:
+    """Join the frames of several panels, each row with its panel."""
+    named = [frame.assign(**panel.record) for frame, panel in zip(frames, panels, strict=True)]
+    return long_frame(pd.concat(named, ignore_index=True))
+
+
+def in_print(frame: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
+    """Return the frame with its models and benchmarks as `names` calls them in print."""
+    known = frame.columns.intersection(["model", "benchmark"])
+    return frame.assign(**{key: frame[key].map(lambda slug: names.get(slug, slug)) for key in known})
+
+
+def csv_text(frame: pd.DataFrame) -> str:
+    """Write numbers in full (shortest form that reads back), booleans lower case, missing empty.
+
+    A text that a spreadsheet would run as a formula, such as an id `=HYPERLINK(...)`, gets an apostrophe before it.
+    """
+    shown = frame.copy()
+    for column, dtype in shown.dtypes.items():
+        if pd.api.types.is_bool_dtype(dtype):
+            shown[column] = shown[column].map({True: "true", False: "false"})
+        elif not pd.api.types.is_numeric_dtype(dtype):
+            shown[column] = shown[column].map(_no_formula)
+    return str(shown.to_csv(index=False, lineterminator="\n"))
+
+
+def _no_formula(cell: Any) -> Any:
+    """Return the cell, after an apostrophe if it begins like a formula, not a negative number; as OWASP advises."""
+    if not isinstance(cell, str) or not cell.startswith(("=", "+", "-", "@", "\t", "\r")):
+        return cell
+    return cell if re.fullmatch(r"-[\d.]+(e[+-]?\d+)?", cell) else f"'{cell}"

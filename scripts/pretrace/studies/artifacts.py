@@ -2,9 +2,10 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
+from pathlib import Path
 from typing import Any, cast
 
 from pretrace.benchmarks.sources import BenchmarkEntry
@@ -13,49 +14,14 @@ from pretrace.methods.registry import INPUTS
 from pretrace.methods.settings import setting_name, settings, written_parameters
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
-from pretrace.render.catalogue import RENDERERS, Options, check, renderer_of
+from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.catalogue import Options, check, renderer_of
 from pretrace.render.names import PAPERS, joined
-from pretrace.render.registry import Missing, Panel
 from pretrace.runtime.errors import InputError, located, nearest, shortened
-from pretrace.runtime.schema import Maybe
-from pretrace.studies.keys import (
-    ArtifactEntry,
-    EvaluationSet,
-    Panels,
-    StudyArtifact,
-    WrittenArtifact,
-    WrittenPanel,
-)
+from pretrace.runtime.schema import Slug, read_keys
+from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
 from pretrace.studies.registries import Benchmarks
 from pretrace.studies.runs import Run, runs_by_pair
-
-
-class ShownArtifact(StudyArtifact):
-    """An artifact's keys in a study, with every panel of one model and benchmark; without panels, one for each run."""
-
-    panels: Maybe[list[Panel]] = None
-    missing: list[Missing] = []
-
-
-class Artifact(ArtifactEntry):
-    """An artifact as a study resolves it: registry and study merged."""
-
-    artifact: str
-    kind: str
-    evaluation_set: EvaluationSet
-    paper: Maybe[str] = None
-    panels: list[Panel] = []
-    inferred: Maybe[str] = None
-    limits: Maybe[str] = None
-    missing: list[Missing] = []
-    """The models that could not be asked."""
-    cautions: list[str] = []
-    """Sentences that are printed under it."""
-    null_models: list[str] = []
-    """Those of its models that saw neither class."""
-    names: dict[str, str] = {}
-    """What the slugs that it shows are called in print."""
-
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
@@ -70,28 +36,55 @@ PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
 
 
-def written_artifacts(
-    given: list[str] | dict[str, WrittenArtifact | Panels | None], runs: list[Run], where: str
-) -> dict[str, ShownArtifact]:
-    """Return a study's artifacts by slug, each with its own keys; a list in place of these is one of panels.
+def shown_artifacts(
+    given: list[str] | dict[str, WrittenArtifact | Panels | None],
+    registered: Mapping[str, WrittenArtifact],
+    runs: list[Run],
+    where: str,
+) -> dict[str, Artifact]:
+    """Return the artifacts that a study names, registry and study merged; a list in place of keys is one of panels.
 
     Panels that name a run by its id, or that have lists, stand for several.
     """
-    if isinstance(given, list):
-        return {slug: ShownArtifact() for slug in given}
-    shown: dict[str, ShownArtifact] = {}
-    for slug, own in given.items():
-        keys = own.set_fields() if isinstance(own, WrittenArtifact) else {}
-        listed = own if isinstance(own, list) else keys.pop("panels", None)
+    shown: dict[str, Artifact] = {}
+    for slug in given:
+        own = given[slug] if isinstance(given, dict) else None
         place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
-        if listed is not None:
-            keys["panels"] = [
-                panel
-                for number, written in enumerate(listed)
-                for panel in _panels(written, runs, f"{place}.{number}")
-            ]
-        shown[slug] = ShownArtifact(**keys)
+        keys = WrittenArtifact(panels=own) if isinstance(own, list) else own or WrittenArtifact()
+        if keys.renderer is None or keys.title is None:
+            require_artifact(slug, registered, where)
+        panels = [
+            panel
+            for number, written in enumerate(keys.panels or ())
+            for panel in _panels(written, runs, f"{place}.{number}")
+        ]
+        shown[slug] = artifact_of(slug, registered.get(slug, keys), keys, panels, f"{where}.{slug}")
     return shown
+
+
+def artifact_of(
+    slug: str, entry: WrittenArtifact, own: WrittenArtifact, panels: list[Panel], where: str
+) -> Artifact:
+    """Return a registered entry with a study's `own` keys, and what follows from its slug: paper and evaluation set.
+
+    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
+    what belongs to no paper, are without them; the other papers evaluate all.
+
+    Raises:
+        InputError: there is no such renderer.
+    """
+    paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
+    texts = "without_prefixes" if paper in ("con_recall", "") else "all"
+    options = entry.options.model_copy(update=own.options.set_fields())
+    keys = (
+        {"evaluation_set": texts}
+        | entry.set_fields()
+        | own.set_fields()
+        | {"options": options, "panels": panels}
+    )
+    with located(where):
+        renderer_of(str(keys["renderer"]))
+    return Artifact(slug=slug, paper=paper, **keys)
 
 
 def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Panel]:
@@ -121,60 +114,56 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     ]
 
 
-def filled(slug: str, entry: ArtifactEntry) -> Artifact:
-    """Return a registered entry with what follows from its slug and renderer: paper, kind and evaluation set.
-
-    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
-    what belongs to no paper, are without them; the other papers evaluate all.
+def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
+    """Read artifacts.yaml.
 
     Raises:
-        InputError: there is no such renderer.
+        InputError: an entry has no title, a renderer that there is not, or panels, which a study gives.
     """
-    with located(f"artifacts.{slug}"):
-        kind = renderer_of(entry.renderer).kind
-    paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
-    texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    derived = {"artifact": slug, "kind": kind, "evaluation_set": texts}
-    return Artifact(**derived | ({"paper": paper} if paper else {}) | entry.set_fields())
+    registered = read_keys(path, dict[Slug, WrittenArtifact])
+    for slug, entry in registered.items():
+        for key in ("title", "renderer"):
+            if getattr(entry, key) is None:
+                raise InputError(f"{path}: {slug}: missing key '{key}'")
+        if entry.panels is not None:
+            raise InputError(f"{path}: {slug}.panels: a study says what is shown; give the panels there.")
+        artifact_of(slug, entry, entry, [], f"artifacts.{slug}")
+    return registered
 
 
-def require_artifact(slug: str, registered: Mapping[str, Artifact], where: str) -> Artifact:
-    """Return the registered artifact; raises `InputError` with the nearest slug where there is none."""
-    if slug not in registered:
-        raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, registered)}")
-    return registered[slug]
+def require_artifact(slug: str, known: Collection[str], where: str) -> None:
+    """Raise `InputError` with the nearest slug where there is no such artifact."""
+    if slug not in known:
+        raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, known)}")
 
 
 def resolve_artifact(
-    slug: str, own: ShownArtifact, registered: Mapping[str, Artifact], runs: tuple[Run, ...], where: str
+    artifact: Artifact, known: Collection[str], runs: tuple[Run, ...], where: str
 ) -> Artifact:
-    """Return the registry's entry with the study's keys and every panel filled in.
+    """Return the artifact with every panel filled in; `known` are the slugs of all artifacts.
 
     Raises:
         InputError: its renderer, options, methods or panels are none that there are.
     """
-    entry = require_artifact(slug, registered, where)
-    needs = RENDERERS[entry.renderer].needs
-    ran = {(run.model, run.benchmark) for run in runs}
-    options = entry.options.model_copy(update=own.options.set_fields())
+    where, options = f"{where}.{artifact.slug}", artifact.options
     for named in options.artifacts:
-        require_artifact(named, registered, f"{where}.{slug}.options.artifacts")
-    panels = own.panels or panels_of(_runs_shown(runs, needs, options.unit))
-    for number, panel in enumerate(panels):
-        if panel.pair not in ran and needs != OF_BENCHMARKS and own.unavailable is None:
-            raise InputError(
-                f"{where}.{slug}.panels.{number}: no run has model '{panel.model}' and benchmark "
-                f"'{panel.benchmark}'; add one under runs, or use one of {sorted(ran)}."
-            )
+        require_artifact(named, known, f"{where}.options.artifacts")
     read = runs_by_pair(runs)
+    panels = artifact.panels or panels_of(_runs_shown(runs, artifact.needs, options.unit))
+    for number, panel in enumerate(panels):
+        if panel.pair not in read and artifact.needs != OF_BENCHMARKS and not artifact.unavailable:
+            raise InputError(
+                f"{where}.panels.{number}: no run has model '{panel.model}' and benchmark "
+                f"'{panel.benchmark}'; add one under runs, or use one of {sorted(read)}."
+            )
     panels = [
         panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.set_fields())
         for panel in panels
     ]
-    resolved = entry.model_copy(update=own.set_fields() | {"panels": panels, "options": options})
-    if resolved.unavailable is None:
-        check_artifact(resolved, f"{where}.{slug}")
-    return resolved
+    artifact = artifact.replaced(panels=panels)
+    if not artifact.unavailable:
+        check_artifact(artifact, where)
+    return artifact
 
 
 def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmarks, where: str) -> None:
@@ -183,7 +172,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     Raises:
         InputError: names the first that no run has, and those that there are.
     """
-    if artifact.unavailable is not None:
+    if artifact.unavailable:
         return
     readers = runs_by_pair(runs)
     shown = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
@@ -238,18 +227,21 @@ def _choices_of_runs(
 
 
 def methods_left_out(
-    shown: Mapping[str, ShownArtifact], artifacts: Iterable[Artifact], runs: Sequence[Run]
+    given: list[str] | dict[str, WrittenArtifact | Panels | None],
+    artifacts: Iterable[Artifact],
+    runs: Sequence[Run],
 ) -> dict[str, str]:
-    """Return the methods that a study asks an artifact to show and that no run of its panels computes -> why not."""
+    """Return the methods that a study has an artifact show and that no run of its panels computes -> why not."""
     reasons = {}
     readers = runs_by_pair(runs)
     for artifact in artifacts:
         own = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
         scored = settings_scored(own)
-        named = shown[artifact.artifact].methods or ()
+        keys = given.get(artifact.slug) if isinstance(given, dict) else None
+        named = keys.methods or () if isinstance(keys, WrittenArtifact) else ()
         absent = [name for name in named if name.partition(";")[0] not in scored]
         if absent and own and not any(run.questions for run in own):  # answers from elsewhere bring scores
-            reasons[f"{', '.join(absent)} of {artifact.artifact}"] = "no run of its panels has them"
+            reasons[f"{', '.join(absent)} of {artifact.slug}"] = "no run of its panels has them"
     return reasons
 
 
@@ -318,7 +310,7 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
 
     These models are trained here from random weights. With so few training tokens they hardly react to a prefix.
     """
-    if not RENDERERS[artifact.renderer].needs & {"metrics", "shift"}:
+    if not artifact.needs & {"metrics", "shift"}:
         return []
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED
@@ -355,9 +347,9 @@ def check_artifact(artifact: Artifact, where: str) -> None:
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     """Return (key, method) of each method that an artifact names."""
-    single = {"baseline": artifact.baseline, "options.method": artifact.options.method or None}
-    lists = [("methods", name) for name in artifact.methods or ()]
-    return lists + [(key, name) for key, name in single.items() if name is not None]
+    single = {"baseline": artifact.baseline, "options.method": artifact.options.method}
+    lists = [("methods", name) for name in artifact.methods]
+    return lists + [(key, name) for key, name in single.items() if name]
 
 
 def _check_method(key: str, name: str) -> None:

@@ -16,10 +16,10 @@ from pretrace.benchmarks.rows import FORMATS, rows, stem_of
 from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
+from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.schema import read_yaml
-from pretrace.studies.artifacts import Artifact
 from pretrace.studies.books import cut_of_sides, side_of
 from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models

@@ -20,7 +20,6 @@ from pretrace.models.entries import MODELS, Api, ModelEntry, Training
 from pretrace.render.published import Paper
 from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts
 from pretrace.studies.keys import (
-    ArtifactEntry,
     Config,
     Download,
     Extraction,
@@ -48,7 +47,7 @@ REGISTRIES: dict[str, tuple[type[Keys], Sources]] = {
 FILES = {
     "config": Config,
     "study": StudyFile,
-    "artifacts": dict[Slug, ArtifactEntry],
+    "artifacts": dict[Slug, WrittenArtifact],
     "downloads": dict[Slug, Download],
     "papers": dict[Slug, Paper],
 }
@@ -64,7 +63,6 @@ _KINDS = (
     Extraction,
     Training,
     Api,
-    ArtifactEntry,
 )
 TABLES: dict[str, dict[type[Keys], list[str]]] = {
     base.__name__: {base: []}

@@ -12,8 +12,9 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
+from pretrace.render.artifact import Artifact
 from pretrace.render.names import EVALUATION_SET_LABELS
-from pretrace.studies.artifacts import Artifact, slugs_shown
+from pretrace.studies.artifacts import slugs_shown
 from pretrace.studies.registries import Benchmarks, Corpora, E, Entry, Models, Registry
 
 Glossary = Sequence[tuple[str, Sequence[tuple[str, str]]]]

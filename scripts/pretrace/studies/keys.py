@@ -13,7 +13,6 @@ from pydantic import (
     Field,
     ModelWrapValidatorHandler,
     PrivateAttr,
-    field_serializer,
     model_validator,
 )
 
@@ -278,42 +277,37 @@ class WrittenPanel(Listed):
 Panels = Some[list[str | WrittenPanel]]
 
 
-class ArtifactKeys(Keys):
-    """Keys that artifacts.yaml gives an artifact and a study can override."""
+class WrittenArtifact(Keys):
+    """A table or figure. A study overrides the keys that artifacts.yaml gives, or defines one of its own."""
 
+    title: Maybe[str] = None
+    """The heading. Needed in artifacts.yaml."""
+    renderer: Maybe[str] = None
+    """The renderer, a table or figure of `scripts/pretrace/render/`. Needed in artifacts.yaml."""
     caption: Maybe[str] = None
     """The caption, printed under it."""
+    metric: Maybe[str] = None
+    """The metric that it shows (default, `auc`)."""
+    evaluation_set: Maybe[EvaluationSet] = None
+    """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
+    otherwise `without_prefixes`)."""
     selection: Maybe[Selection] = None
     """How hyperparameters are chosen. A table of methods shows all of these (default, all three). A figure shows
     the first; score curves cannot show `held_out`, because each fold has its own setting."""
     methods: Maybe[Several] = None
     """Only these methods, in this order."""
+    baseline: Maybe[str] = None
+    """The method to compare with: a star marks a significant gain over it."""
     options: Options = Options()
     """Options of the renderer; docs/reference.md lists them."""
-    unavailable: Maybe[str] = None
-    """Why it cannot be rendered; printed in its place."""
-
-    @field_serializer("options")
-    def _options_given(self, options: Options) -> dict[str, Any]:
-        return options.to_json(defaults=False)
-
-
-class StudyArtifact(ArtifactKeys):
-    """Keys that only a study gives an artifact."""
-
-    title: Maybe[str] = None
-    """The heading."""
+    panels: Maybe[Panels] = None
+    """The columns or panels (default, one for every run)."""
     inferred: Maybe[str] = None
     """Settings that the paper does not state and that are guessed here; printed under it."""
     limits: Maybe[str] = None
     """What this study's models or texts cannot show of it; printed under it."""
-
-
-class WrittenArtifact(StudyArtifact):
-    """Keys of an artifact in a study."""
-
-    panels: Maybe[Panels] = None
-    """The columns or panels (default, one for every run)."""
+    unavailable: Maybe[str] = None
+    """Why it cannot be rendered; printed in its place."""
 
 
 def _free(name: str) -> str:
@@ -347,24 +341,8 @@ class StudyFile(Keys):
     benchmark `famous_passages` (default, true if the texts are English)."""
     artifacts: Maybe[Words | dict[str, WrittenArtifact | Panels | None]] = None
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
-    the keys below (default, `headline`, `results_auc` and `results_tpr`; `de_cop_table1` and `de_cop_table3` if
-    runs only ask questions)."""
-
-
-class ArtifactEntry(ArtifactKeys):
-    """A table or figure."""
-
-    title: str
-    """The heading in the report."""
-    renderer: str
-    """The renderer, a table or figure of `scripts/pretrace/render/`."""
-    metric: str = "auc"
-    """The metric that it shows."""
-    evaluation_set: Maybe[EvaluationSet] = None
-    """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
-    otherwise `without_prefixes`)."""
-    baseline: Maybe[str] = None
-    """The method to compare with: a star marks a significant gain over it."""
+    the keys below, and then also artifacts of the study's own (default, `headline`, `results_auc` and `results_tpr`;
+    `de_cop_table1` and `de_cop_table3` if runs only ask questions)."""
 
 
 class Download(Keys):

@@ -49,19 +49,7 @@ class Pair:
         """The runs as jobs are told of them: everything that results depend on."""
         return [run.for_jobs() for run in self.runs]
 
-    def beside(self, *, model: str | None = None, benchmark: str | None = None) -> "Pair":
-        """Return the pair with another model or another benchmark."""
-        return pair_of(self.study, model or self.model_slug, benchmark or self.benchmark_slug)
-
     # the texts, and what is read before or in place of them
-
-    @property
-    def texts(self) -> str:
-        return self.benchmark.table
-
-    @property
-    def prefixes(self) -> File:
-        return self.benchmark.prefixes
 
     @property
     def prefix_kinds(self) -> set[str]:
@@ -86,12 +74,11 @@ class Pair:
     def completed_lengths(self) -> list[int]:
         """The lengths of the texts that are read after openings which the model completed itself."""
         after_openings = [
-            request
+            request.lengths or self.benchmark.entry.lengths
             for request in self.requests
             if request.reading.shots and request.reading.shots.prefix.kind == ZERO_ACCESS
         ]
-        every = self.benchmark.entry.lengths
-        return sorted({length for request in after_openings for length in request.lengths or every})
+        return sorted({length for lengths in after_openings for length in lengths})
 
     @property
     def stored_views(self) -> list[str]:
@@ -159,20 +146,21 @@ class Pair:
     def method_inputs(self) -> dict[str, dict[str, str]]:
         """The file of each input that the runs name, by kind (`methods.INPUTS`) and name; neighbours have none."""
         tokenizer = self.model.counting.name
+
+        def beside(model: str) -> Pair:
+            return pair_of(self.study, model, self.benchmark_slug)
+
         special: dict[str, Callable[[str], File]] = {
-            "reference": lambda model: self.beside(model=model).passes,
+            "reference": lambda model: beside(model).passes,
             "frequencies": lambda corpus: Corpus(self.study, corpus).counts(tokenizer),
             "neighbours": lambda view: [],
             "continuations": lambda view: self._views([view])[0],
         }
-        runs = self.run_parameters
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            file_of = special.get(need, lambda name, need=need: self.beside(model=name).own(need))
-            paths = {
-                name: file_of(name) for name in sorted({name for run in runs for name in kind.names(run)})
-            }
-            files[need] = {name: path for name, path in paths.items() if isinstance(path, str)}
+            file_of = special.get(need, lambda model, need=need: beside(model).own(need))
+            names = sorted({name for run in self.run_parameters for name in kind.names(run)})
+            files[need] = {name: path for name in names if isinstance(path := file_of(name), str)}
         return files
 
     @property
@@ -200,10 +188,6 @@ class Pair:
             return None
         parts = _without_repeats({"subsets": run.subsets, "lengths": run.lengths} for run in runs)
         return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
-
-    @property
-    def checkpoint(self) -> File:
-        return self.model.checkpoint
 
     @property
     def priority(self) -> int:
@@ -258,46 +242,24 @@ class Pair:
         """The calibration deltas of the letters A to D that the runs give, None if they give none."""
         return next((run.calibration.to_json() for run in self.runs if run.calibration), None)
 
-    # the benchmark whose non-members calibrate the pair's answers and its unlabelled texts
+    # other pairs that it is compared with
 
     @property
-    def calibrates_on(self) -> str | None:
-        return next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
+    def held(self) -> "Pair | None":
+        """The model on the benchmark whose non-members calibrate its answers and its unlabelled texts."""
+        other = next((run.calibrate_on for run in self.runs if run.calibrate_on), None)
+        return pair_of(self.study, self.model_slug, other) if other else None
 
     @property
-    def known(self) -> str:
-        return self.calibrates_on or self.benchmark_slug
+    def known(self) -> "Pair":
+        """The same, or itself if its own non-members do."""
+        return self.held or self
 
     @property
-    def known_pair(self) -> "Pair":
-        return self.beside(benchmark=self.known)
-
-    @property
-    def held_texts(self) -> File:
-        return self.known_pair.texts if self.calibrates_on else []
-
-    @property
-    def held_answers(self) -> File:
-        return self.known_pair.answers if self.calibrates_on else []
-
-    @property
-    def held_windows(self) -> File:
-        return self.known_pair.own("windows") if self.calibrates_on else []
-
-    # the passages that the model surely read, beside an audit
-
-    @property
-    def positive(self) -> str | None:
-        beside = self.benchmark_slug != POSITIVE_CONTROL and self.beside(benchmark=POSITIVE_CONTROL).runs
-        return POSITIVE_CONTROL if beside else None
-
-    @property
-    def positive_texts(self) -> File:
-        return self.beside(benchmark=self.positive).texts if self.positive else []
-
-    @property
-    def positive_scores(self) -> File:
-        return self.beside(benchmark=self.positive).scores if self.positive else []
+    def positive(self) -> "Pair | None":
+        """The model on passages that it surely read, beside an audit."""
+        control = pair_of(self.study, self.model_slug, POSITIVE_CONTROL)
+        return control if control.runs and self.benchmark_slug != POSITIVE_CONTROL else None
 
     # results
 
@@ -306,21 +268,26 @@ class Pair:
         return self.own("scores")
 
     @property
+    def windows(self) -> str:
+        return self.own("windows")
+
+    @property
     def draws(self) -> list[int]:
         """The draws of shots that are evaluated."""
         return sorted({draw for run in self.runs for draw in run.draws})
 
     def read_by(self, statistic: str) -> dict[str, File]:
         """Return the files that a statistic reads, by kind."""
-        files: dict[str, File] = {
-            "metrics": self.own("metrics"),
-            "scores": self.scores,
-            "prefixes": self.prefixes,
+        shared = {
+            "prefixes": self.benchmark.prefixes,
             "passes": self.passes,
             "answers": self.answers,
             "calibration": self.calibration,
         }
-        return {"benchmark": self.texts} | {kind: files[kind] for kind in STATISTICS[statistic].reads}
+        reads = STATISTICS[statistic].reads
+        return {"benchmark": self.benchmark.table} | {
+            kind: shared.get(kind, self.own(kind)) for kind in reads
+        }
 
     @property
     def statistic_options(self) -> dict[str, Any]:

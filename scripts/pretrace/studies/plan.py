@@ -1,23 +1,35 @@
 """A study as the workflow's rules see it: its pairs, artifacts and shared stages, and the files of the whole."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.models.entries import ApiModel
-from pretrace.render.catalogue import OF_A_PAIR, RENDERERS
-from pretrace.render.registry import SUFFIXES, Panel
-from pretrace.runtime.files import content_of, read_json
-from pretrace.studies.artifacts import Artifact
+from pretrace.render.artifact import SUFFIXES, Artifact, Panel
+from pretrace.render.catalogue import OF_A_PAIR
+from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import cut_of, files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
+
+
+class Rendering(NamedTuple):
+    """The job that renders an artifact: `reads` are [kind, model or "", benchmark or "", path] of each of its `files`.
+
+    `entries`: the registry entries of the benchmarks, by slug.
+    """
+
+    artifact: dict[str, Any]
+    reads: list[list[Any]]
+    files: list[Any]
+    entries: dict[str, Any]
+    priority: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +60,6 @@ class Plan:
 
     def view(self, benchmark: str, name: str) -> StoredView:
         return StoredView(self.benchmark(benchmark), name)
-
-    @cache  # noqa: B019  (one plan a process)
-    def artifact(self, slug: str) -> "ShownArtifact":
-        return ShownArtifact(self, slug)
 
     def download(self, file: str) -> dict[str, Any]:
         return next(entry.to_json() for entry in self.study.downloads.values() if entry.file == file)
@@ -90,24 +98,14 @@ class Plan:
 
     # names by what makes them
 
-    def models_from(self, *sources: str) -> list[str]:
-        entries = self.study.models.entries
-        return [self.study.models.shared[slug] for slug, entry in entries.items() if entry.source in sources]
-
-    @property
-    def models_here(self) -> list[str]:
-        """The models whose weights are read here."""
-        models = [Model(self.study, slug) for slug in self.study.models.entries]
-        return [model.name for model in models if model.is_local]
-
-    @property
-    def benchmarks_of_answers(self) -> list[str]:
-        entries = self.study.benchmarks.entries.items()
-        return [self.study.benchmarks.shared[slug] for slug, entry in entries if entry.source == "answers"]
-
-    @property
-    def benchmarks_of_texts(self) -> list[str]:
-        return sorted({*self.study.benchmarks.shared.values()} - {*self.benchmarks_of_answers})
+    def names_from(self, kind: str, *sources: str, but: Sequence[str] = ()) -> list[str]:
+        """Return the shared names of `models`, `benchmarks` or `corpora` from some sources, or from all `but` some."""
+        registry = getattr(self.study, kind)
+        return [
+            registry.shared[slug]
+            for slug, entry in registry.entries.items()
+            if (entry.source in sources if sources else entry.source not in but)
+        ]
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
         """Return the files of answers that a benchmark without texts is gathered from, by model."""
@@ -122,18 +120,10 @@ class Plan:
     def needs_classes(self, benchmark: str) -> bool:
         """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
         return benchmark in self.benchmarks_with_shots or any(
-            panel.benchmark == benchmark and "metrics" in RENDERERS[artifact.renderer].needs
+            panel.benchmark == benchmark and "metrics" in artifact.needs
             for artifact in self._rendered
             for panel in artifact.panels
         )
-
-    def corpora(self, *, from_hub: bool) -> list[str]:
-        """Return the corpora of the hub, or all others."""
-        return [
-            self.study.corpora.shared[slug]
-            for slug, entry in self.study.corpora.entries.items()
-            if (entry.source == "hub") == from_hub
-        ]
 
     @cached_property
     def continued_views(self) -> list[tuple[str, str]]:
@@ -152,24 +142,24 @@ class Plan:
         ]
 
     @property
-    def views_got(self) -> set[str]:
-        """The views that come from files, or from models behind APIs, each as benchmark/view."""
-        return {view.path for view in self.stored_views if view.is_imported or view.is_asked_for}
+    def views_made(self) -> set[str]:
+        """The views that models make here, each as benchmark/view."""
+        return {view.path for view in self.stored_views if view.writer and view.writer.is_local}
 
     @property
-    def views_made(self) -> set[str]:
-        """The views that models make here."""
-        return {view.path for view in self.stored_views} - self.views_got
+    def views_got(self) -> set[str]:
+        """The views that come from files, or from models behind APIs."""
+        return {view.path for view in self.stored_views} - self.views_made
 
     # tables, figures and the report
 
     @property
     def _rendered(self) -> list[Artifact]:
-        return [artifact for artifact in self.study.artifacts.values() if artifact.unavailable is None]
+        return [artifact for artifact in self.study.artifacts.values() if not artifact.unavailable]
 
     def artifacts_of(self, kind: str) -> list[str]:
         """Return the artifacts of a kind that can be rendered."""
-        return sorted(artifact.artifact for artifact in self._rendered if artifact.kind == kind)
+        return sorted(artifact.slug for artifact in self._rendered if artifact.kind == kind)
 
     def _files_of(self, kind: str) -> list[str]:
         return [
@@ -189,7 +179,7 @@ class Plan:
     def records_of_rendering(self, target: str) -> list[str]:
         """Return the records of rendering of the artifacts of a target: `all`, `tables` or `figures`."""
         return [
-            f"results/{self.study.name}/rendered/{artifact.artifact}.json"
+            f"results/{self.study.name}/rendered/{artifact.slug}.json"
             for artifact in self._rendered
             if target in ("all", f"{artifact.kind}s")
         ]
@@ -220,15 +210,6 @@ class Plan:
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
 
     @property
-    def report(self) -> str:
-        return f"results/{self.study.name}/report.html"
-
-    @property
-    def headline(self) -> str:
-        """The conclusion for the terminal."""
-        return f"results/{self.study.name}/headline.txt"
-
-    @property
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
 
@@ -238,15 +219,62 @@ class Plan:
         study = self.study
         return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
 
-    @property
-    def resolved_artifacts(self) -> list[dict[str, Any]]:
-        return [artifact.to_json() for artifact in self.study.artifacts.values()]
+    def pairs_of(self, artifact: Artifact) -> list[Pair]:
+        """Return the models and benchmarks that an artifact's panels show."""
+        return [self.pair(*slugs) for slugs in sorted({panel.pair for panel in artifact.panels})]
+
+    @cache  # noqa: B019  (one plan a process)
+    def rendering(self, slug: str) -> "Rendering":
+        """Return what the job that renders an artifact reads and is told."""
+        artifact = self.study.artifacts[slug]
+        pairs = self.pairs_of(artifact)
+        entries = self.study.benchmarks.entries
+        benchmarks = {
+            pair.benchmark_slug: entries[pair.benchmark_slug].to_json(defaults=False) for pair in pairs
+        }
+        reads = [
+            [*key, path]
+            for *key, path in self._files_shown(artifact, pairs)
+            if key[0] in artifact.needs and isinstance(path, str)
+        ]
+        priority = FIRST * (slug in self.study.first)
+        return Rendering(artifact.to_json(), reads, [path for *_, path in reads], benchmarks, priority)
+
+    def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
+        """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
+        for pair in pairs:
+            yield "passes", *pair.slugs, pair.passes
+            yield "times", *pair.slugs, pair.answer_times
+            # some need an extraction; the papers print letters of calibrated answers alone
+            left_out = {
+                "windows": pair.extraction is None,
+                "extraction": pair.extraction is None,
+                "letters": "published" in artifact.needs and pair.deltas is None,
+            }
+            yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
+            if pair.extraction is None and (whole := self._whole_works(pair)):
+                yield "extraction", *pair.slugs, whole.own("extraction")
+        for slug in sorted({pair.benchmark_slug for pair in pairs}):
+            yield "benchmarks", "", slug, self.benchmark(slug).table
+        for slug in sorted({pair.model_slug for pair in pairs}):
+            yield "training", slug, "", self.model(slug).curve
+        folder = self.study.folder / "published"
+        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
+            yield "published", "", path.stem, str(path)
+
+    def _whole_works(self, pair: Pair) -> Pair | None:
+        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
+        entries = self.study.benchmarks.entries
+        own = entries[pair.benchmark_slug]
+        pairs = (
+            other
+            for other in self.pairs
+            if other.model_slug == pair.model_slug and other.extraction
+            and files_of(entries[other.benchmark_slug]) == files_of(own)
+        )  # fmt: skip
+        return next(pairs, None) if cut_of(own) else None
 
     # what the results rest on
-
-    @cached_property
-    def passes(self) -> list[File]:
-        return [pair.passes for pair in self.reading_pairs]
 
     @cached_property
     def records_of_hub(self) -> list[str]:
@@ -296,10 +324,6 @@ class Plan:
             for panel in artifact.panels
         )
 
-    @property
-    def seals(self) -> str:
-        return f"results/{self.study.name}/seals.json"
-
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings."""
         study = self.study
@@ -326,104 +350,12 @@ class Plan:
         return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 
     @property
-    def contents_of_texts(self) -> list[str]:
-        """The SHA-256 of `user_texts`, so that a file that is replaced by an older one is sealed too."""
-        return [content_of(path) for path in self.user_texts]
-
-    @property
     def sealed_checkpoints(self) -> list[str]:
         """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
         models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
         return [str(model.checkpoint) for model in models if model.is_local]
 
-    @property
-    def apis(self) -> dict[str, dict[str, Any]]:
-        entries = self.study.models.entries.items()
-        return {
-            slug: entry.api.to_json(defaults=False) for slug, entry in entries if isinstance(entry, ApiModel)
-        }
-
 
 def _selects(config: Mapping[str, Any]) -> bool:
     """Return whether a configuration chooses artifacts of a study."""
     return any(config.get(key) for key in ("only", "papers"))
-
-
-@dataclass(frozen=True, eq=False)
-class ShownArtifact:
-    """A table or figure of a study: what its rule reads, and what its job is told."""
-
-    plan: Plan
-    slug: str
-
-    @property
-    def entry(self) -> Artifact:
-        return self.plan.study.artifacts[self.slug]
-
-    @property
-    def resolved(self) -> dict[str, Any]:
-        return self.entry.to_json()
-
-    @property
-    def pairs(self) -> list[Pair]:
-        return [self.plan.pair(*slugs) for slugs in sorted({panel.pair for panel in self.entry.panels})]
-
-    @property
-    def files(self) -> list[str]:
-        return [path for *_, path in self.reads]
-
-    @cached_property
-    def reads(self) -> list[list[str]]:
-        """The files that the renderer reads: [kind, model or "", benchmark or "", path] of each."""
-        needs = RENDERERS[self.entry.renderer].needs
-        return [
-            [kind, model, benchmark, path]
-            for kind, model, benchmark, path in self._files()
-            if kind in needs and isinstance(path, str)
-        ]
-
-    def _files(self) -> Iterable[tuple[str, str, str, File]]:
-        for pair in self.pairs:
-            yield "passes", *pair.slugs, pair.passes
-            yield "times", *pair.slugs, pair.answer_times
-            for kind in OF_A_PAIR:
-                if self._shows(kind, pair):
-                    yield kind, *pair.slugs, pair.own(kind)
-                elif kind == "extraction" and (whole := self._whole_works(pair)):
-                    yield kind, *pair.slugs, whole.own(kind)
-        for slug in sorted({pair.benchmark_slug for pair in self.pairs}):
-            yield "benchmarks", "", slug, self.plan.benchmark(slug).table
-        for slug in sorted({pair.model_slug for pair in self.pairs}):
-            yield "training", slug, "", self.plan.model(slug).curve
-        folder = self.plan.study.folder / "published"
-        for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
-            yield "published", "", path.stem, str(path)
-
-    def _shows(self, kind: str, pair: Pair) -> bool:
-        """Return whether a kind of a pair's results is shown; some need an extraction or calibrated answers."""
-        if kind in ("windows", "extraction"):
-            return pair.extraction is not None
-        # the paper prints letters of calibrated answers alone
-        published = "published" in RENDERERS[self.entry.renderer].needs
-        return kind != "letters" or not published or pair.deltas is not None
-
-    def _whole_works(self, pair: Pair) -> Pair | None:
-        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
-        entries = self.plan.study.benchmarks.entries
-        own = entries[pair.benchmark_slug]
-        pairs = (
-            other
-            for other in self.plan.pairs
-            if other.model_slug == pair.model_slug and other.extraction
-            and files_of(entries[other.benchmark_slug]) == files_of(own)
-        )  # fmt: skip
-        return next(pairs, None) if cut_of(own) else None
-
-    @property
-    def entries(self) -> dict[str, Any]:
-        slugs = sorted({pair.benchmark_slug for pair in self.pairs})
-        return {slug: self.plan.benchmark(slug).entry.to_json(defaults=False) for slug in slugs}
-
-    @property
-    def priority(self) -> int:
-        return FIRST * (self.slug in self.plan.study.first)

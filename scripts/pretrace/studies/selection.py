@@ -6,27 +6,23 @@ from pathlib import Path
 from typing import NamedTuple
 
 from pretrace.methods import INPUTS, METHODS
-from pretrace.render.catalogue import RENDERERS, Options
+from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.artifacts import (
     OF_BENCHMARKS,
-    Artifact,
-    Missing,
-    Panel,
-    ShownArtifact,
     check_choices,
-    filled,
     methods_left_out,
     null_models,
     prefix_cautions,
+    registered_artifacts,
     require_artifact,
     resolve_artifact,
+    shown_artifacts,
     with_names,
-    written_artifacts,
 )
 from pretrace.studies.audit_study import positive_runs
-from pretrace.studies.keys import ArtifactEntry, Config, StudyFile
+from pretrace.studies.keys import Config, StudyFile
 from pretrace.studies.registries import Benchmarks, Models, Registries
 from pretrace.studies.runs import Run, resolve_run
 
@@ -57,23 +53,25 @@ def resolve_artifacts(
         InputError: an artifact is unknown or wrong, nothing is selected, or no model is left.
     """
     models, benchmarks, corpora, *_ = registries
-    entries = read_keys(folder / "artifacts.yaml", dict[Slug, ArtifactEntry])
-    registered = {slug: filled(slug, entry) for slug, entry in entries.items()}
+    registered = registered_artifacts(folder / "artifacts.yaml")
     where = f"{path}: artifacts"
-    own = written_artifacts(_default(runs) if file.artifacts is None else file.artifacts, runs, where)
+    named = _default(runs) if file.artifacts is None else file.artifacts
+    offered = shown_artifacts(named, registered, runs, where)
     # also where an artifact shows texts or cannot be drawn
-    for slug, keys in own.items():
-        for number, panel in enumerate(keys.panels or ()):
+    for slug, artifact in offered.items():
+        for number, panel in enumerate(artifact.panels):
             models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
             benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
+    known = {*registered, *offered}
+    for slug in [slug for run in runs for slug in run.serves]:
+        require_artifact(slug, known, str(path))
     for slug in file.first:
-        require_artifact(slug, registered, f"{path}: first")
-        if slug not in own:
-            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, own)}")
-    chosen, shown = _choose(runs, own, registered, models, benchmarks, config, str(path))
-    artifacts = {
-        slug: resolve_artifact(slug, keys, registered, chosen, where) for slug, keys in shown.items()
-    }
+        require_artifact(slug, known, f"{path}: first")
+        if slug not in offered:
+            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, offered)}")
+    out = _left_out(models, benchmarks, config)
+    chosen, shown = _choose(runs, offered, out, models, config, str(path))
+    artifacts = {slug: resolve_artifact(artifact, known, chosen, where) for slug, artifact in shown.items()}
     for slug, artifact in artifacts.items():
         check_choices(artifact, runs, benchmarks, f"{where}.{slug}")
     if config.only:
@@ -83,24 +81,23 @@ def resolve_artifacts(
         controls = positive_runs(chosen, artifacts, models, benchmarks)
         chosen += tuple(resolve_run(run, place, registries) for run in controls)
     titles = corpora.titles | benchmarks.titles | models.titles
-    out = _left_out(models, benchmarks, config)
     missing = [gone for run in runs if (gone := out.missing(run))]
-    return Selected(
-        chosen,
-        {slug: _in_print(artifact, chosen, models, titles) for slug, artifact in artifacts.items()},
-        {gone.name: gone.reason for gone in missing} | methods_left_out(shown, artifacts.values(), chosen),
-    )
+    left_out = {gone.name: gone.reason for gone in missing}
+    for slug, artifact in artifacts.items():
+        added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
+        added["null_models"] = null_models(artifact, models.entries)
+        artifacts[slug] = with_names(artifact.model_copy(update=added), titles)
+    return Selected(chosen, artifacts, left_out | methods_left_out(named, artifacts.values(), chosen))
 
 
 def _choose(
     runs: list[Run],
-    artifacts: dict[str, ShownArtifact],
-    registered: dict[str, Artifact],
+    artifacts: dict[str, Artifact],
+    out: "LeftOut",
     models: Models,
-    benchmarks: Benchmarks,
     config: Config,
     where: str,
-) -> tuple[tuple[Run, ...], dict[str, ShownArtifact]]:
+) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
     """Return the runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
 
     A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
@@ -109,37 +106,36 @@ def _choose(
     left.
 
     Raises:
-        InputError: an unknown artifact, nothing is selected, or no model is left.
+        InputError: nothing is selected, or no model is left.
     """
-    for slug in {slug for run in runs for slug in run.serves} | artifacts.keys():
-        require_artifact(slug, registered, where)
-    out = _left_out(models, benchmarks, config)
-    chosen = _chosen(artifacts, registered, config, where)
+    chosen = _chosen(artifacts, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     readable = [run for run in runs if not out.missing(run)]
-    whole = [own for own in chosen.values() if own.panels is None]
+    whole = [artifact for artifact in chosen.values() if not artifact.panels]
     if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
     if not readable:
         missing = [gone for run in runs if (gone := out.missing(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
-    selected = _serving(readable, chosen, registered) if narrowed else readable
-    ran = {pair for run in selected for pair in _pairs(run)}
-    shown: dict[str, ShownArtifact] = {}
-    for slug, own in chosen.items():
-        if "published" in RENDERERS[registered[slug].renderer].needs:
-            shown[slug] = _with_papers(own, [other for other in chosen if registered[other].paper], out)
-        elif own.panels is None:
-            shown[slug] = own
-        elif _shows_texts(registered[slug]):  # of models that cannot be asked too
-            shown[slug] = _of_paper(own, own.panels, replace(out, models={}))
-        elif registered[slug].paper:
-            shown[slug] = _of_paper(own, own.panels, out)
+    selected = _serving(readable, chosen) if narrowed else readable
+    ran = {(run.model, run.benchmark) for run in selected}
+    shown: dict[str, Artifact] = {}
+    for slug, artifact in chosen.items():
+        if "published" in artifact.needs:
+            panels = [panel for panel in artifact.panels if panel.pair in ran or not narrowed]
+            of_papers = [other for other in chosen if chosen[other].paper]
+            shown[slug] = _with_papers(artifact.replaced(panels=panels), of_papers, out)
+        elif not artifact.panels:
+            shown[slug] = artifact
+        elif artifact.needs == OF_BENCHMARKS:  # of models that cannot be asked too
+            shown[slug] = _of_paper(artifact, replace(out, models={}))
+        elif artifact.paper:
+            shown[slug] = _of_paper(artifact, out)
         elif panels := [
-            panel for panel in own.panels if panel.pair in ran or not (narrowed or out.missing(panel))
+            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing(panel))
         ]:
-            missing = [gone for panel in own.panels if (gone := out.missing(panel))]
-            shown[slug] = own.model_copy(update={"panels": panels, "missing": missing})
+            missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
+            shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
 
@@ -151,7 +147,7 @@ def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tu
     names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
         across = map(str, artifact.options.across.get("reference", ()))
-        for panel in artifact.panels if artifact.unavailable is None else ():
+        for panel in artifact.panels if not artifact.unavailable else ():
             names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
     return tuple(
         _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
@@ -184,14 +180,10 @@ class LeftOut:
         gone = next(((name, out[name]) for name, out in reasons if name in out), None)
         if gone is None:
             return None
+        name, reason = gone
         references = list(pair.references or ())
-        return Missing(
-            name=gone[0],
-            reason=gone[1],
-            model=pair.model,
-            benchmark=pair.benchmark,
-            references=references,
-        )
+        pair_of = {"model": pair.model, "benchmark": pair.benchmark}
+        return Missing(name=name, reason=reason, references=references, **pair_of)
 
 
 def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
@@ -224,9 +216,7 @@ def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
     }
 
 
-def _chosen(
-    artifacts: dict[str, ShownArtifact], registered: dict[str, Artifact], config: Config, where: str
-) -> dict[str, ShownArtifact]:
+def _chosen(artifacts: dict[str, Artifact], config: Config, where: str) -> dict[str, Artifact]:
     only, papers = config.only, config.papers
     if not artifacts:
         raise InputError(
@@ -237,24 +227,25 @@ def _chosen(
         if slug not in artifacts:
             raise InputError(f"config: only: {where} has no artifact '{slug}': {nearest(slug, artifacts)}")
     chosen = {
-        slug: own
-        for slug, own in artifacts.items()
-        if (not only or slug in only) and (not papers or registered[slug].paper in (None, *papers))
+        slug: artifact
+        for slug, artifact in artifacts.items()
+        if (not only or slug in only) and (not papers or artifact.paper in ("", *papers))
     }
-    if not chosen or (papers and not only and not any(registered[slug].paper for slug in chosen)):
+    if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
         )
     return chosen
 
 
-def _serving(runs: list[Run], chosen: dict[str, ShownArtifact], registered: dict[str, Artifact]) -> list[Run]:
+def _serving(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
-    wanted = {slug: own for slug, own in chosen.items() if registered[slug].paper} or chosen
+    wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
     named = {slug for run in runs for slug in run.serves}
-    reading = {slug: own for slug, own in wanted.items() if not _shows_texts(registered[slug])}
-    every = any(own.panels is None and registered[slug].unavailable is None for slug, own in reading.items())
-    pairs = {panel.pair for slug, own in reading.items() if slug not in named for panel in own.panels or ()}
+    # without panels an artifact shows every run, also one of texts, which needs no run otherwise
+    every = any(not artifact.panels and not artifact.unavailable for artifact in wanted.values())
+    reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
+    pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
 
 
@@ -263,25 +254,22 @@ def _pairs(run: Run) -> set[tuple[str, str]]:
     return {(model, run.benchmark) for model in (run.model, *run.references)}
 
 
-def _shows_texts(entry: Artifact) -> bool:
-    return RENDERERS[entry.renderer].needs == OF_BENCHMARKS
-
-
-def _with_papers(own: ShownArtifact, of_papers: list[str], out: LeftOut) -> ShownArtifact:
+def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Artifact:
     """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
-    options = Options(artifacts=of_papers).model_copy(update=own.options.set_fields())
-    return own.model_copy(update={"options": options, "missing": missing})
+    options = Options(artifacts=of_papers).model_copy(update=artifact.options.set_fields())
+    return artifact.replaced(options=options, missing=missing)
 
 
-def _of_paper(own: ShownArtifact, panels: list[Panel], out: LeftOut) -> ShownArtifact:
-    missing = [gone for panel in panels if (gone := out.missing(panel))]
-    left = [panel for panel in panels if not out.missing(panel)]
+def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
+    missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
+    left = [panel for panel in artifact.panels if not out.missing(panel)]
     if not missing:
-        return own
-    shown = {"panels": left} if left else {"unavailable": _reasons(missing)}
-    return own.model_copy(update={"missing": missing} | shown)
+        return artifact
+    if left:
+        return artifact.replaced(missing=missing, panels=left)
+    return artifact.replaced(missing=missing, unavailable=_reasons(missing))
 
 
 def _reasons(missing: Iterable[Missing]) -> str:
@@ -295,12 +283,3 @@ def _default(runs: list[Run]) -> list[str]:
     if any(run.methods for run in runs):
         return DEFAULT_ARTIFACTS + extraction
     return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
-
-
-def _in_print(
-    artifact: Artifact, runs: tuple[Run, ...], models: Models, titles: Mapping[str, str]
-) -> Artifact:
-    """Return the artifact with its cautions, and with the titles of what it shows."""
-    added = {"cautions": prefix_cautions(artifact, runs, models.entries)}
-    added["null_models"] = null_models(artifact, models.entries)
-    return with_names(artifact.model_copy(update=added), titles)

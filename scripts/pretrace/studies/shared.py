@@ -3,11 +3,10 @@
 A file that is not needed is [], as an input of a rule takes it.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
@@ -69,8 +68,17 @@ def priority(study: Study, *waited: str) -> int:
     return FIRST * (waited in before_first(study))
 
 
+class Resources(NamedTuple):
+    """What a scheduler reserves for a job; memory in MB, time in minutes."""
+
+    threads: int = 1
+    gpu: int = 0
+    mem_mb: int = MEMORY
+    runtime: int = RUNTIME
+
+
 @dataclass(frozen=True)
-class Registered:
+class Registered(Generic[E]):
     """An entry of a study's registry `kind`, by its slug in the study; `name` is that in the shared stages."""
 
     study: Study
@@ -78,8 +86,9 @@ class Registered:
     kind: ClassVar[str]
 
     @property
-    def entry(self) -> Any:
-        return getattr(self.study, self.kind).entries[self.slug]
+    def entry(self) -> E:
+        entries: dict[str, E] = getattr(self.study, self.kind).entries
+        return entries[self.slug]
 
     @property
     def name(self) -> str:
@@ -93,17 +102,13 @@ class Registered:
     @property
     def content(self) -> list[str]:
         """The SHA-256 of the user's own files that it is read from: a file's time may be older than a result's."""
-        return contents(own_files(self.entry))
+        return [content_of(path) for path in own_files(self.entry)]
 
 
-class Model(Registered):
+class Model(Registered[ModelEntry]):
     """A model of a study."""
 
     kind = "models"
-
-    @property
-    def entry(self) -> ModelEntry:
-        return self.study.models.entries[self.slug]
 
     @property
     def is_local(self) -> bool:
@@ -127,14 +132,13 @@ class Model(Registered):
         return Model(self.study, self.entry.tokenizer or self.slug)
 
     @property
-    def files(self) -> list[str]:
-        """The files of a checkpoint of the user's."""
-        folder = Path(self.path or "")
-        return sorted(str(path) for path in folder.glob("*") if path.is_file())
-
-    @property
     def path(self) -> str | None:
         return path_of(self.entry)
+
+    @property
+    def files(self) -> list[str]:
+        """The files of a checkpoint of the user's."""
+        return sorted(str(path) for path in Path(self.path or "").glob("*") if path.is_file())
 
     @property
     def column(self) -> str | None:
@@ -208,29 +212,19 @@ class Model(Registered):
     @property
     def loading(self) -> dict[str, Any]:
         """The keys of its entry that say how it is loaded."""
-        return self._written("dtype", "max_length", "device_map", "quantise") | self.encoding
+        return self._written(
+            "dtype", "max_length", "device_map", "quantise", "special_tokens", "tokenizer_from"
+        )
 
     def _written(self, *keys: str) -> dict[str, Any]:
         written = self.entry.to_json(defaults=False)
         return {key: written[key] for key in keys if key in written}
 
     @property
-    def api(self) -> dict[str, Any] | None:
-        return self.entry.api.to_json(defaults=False) if isinstance(self.entry, ApiModel) else None
-
-    @property
     def answering(self) -> dict[str, Any]:
         """The keys of its entry that its answers and what it writes depend on."""
-        return self.loading | ({} if self.api is None else {"api": self.api})
-
-    @property
-    def threads(self) -> int:
-        return self.entry.resources.threads or self.study.settings.threads
-
-    @property
-    def training_threads(self) -> int:
-        # a small model gets one thread, so that every core trains one; the weights depend on the number
-        return self.threads if self.start else 1
+        api = {"api": self.entry.api.to_json(defaults=False)} if isinstance(self.entry, ApiModel) else {}
+        return self.loading | api
 
     @property
     def jobs(self) -> int:
@@ -238,30 +232,23 @@ class Model(Registered):
         return self.entry.resources.jobs if self.is_local else 1
 
     @property
-    def gpu(self) -> int:
-        return self.entry.resources.gpu
+    def resources(self) -> Resources:
+        own = self.entry.resources
+        threads = own.threads or self.study.settings.threads
+        return Resources(threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME)
 
     @property
-    def mem_mb(self) -> int:
-        return self.entry.resources.mem_mb or MEMORY
-
-    @property
-    def training_mem_mb(self) -> int:
-        return self.entry.resources.mem_mb or (TRAINING_MEMORY if self.start else MEMORY)
-
-    @property
-    def runtime(self) -> int:
-        return self.entry.resources.runtime or RUNTIME
+    def training_resources(self) -> Resources:
+        if self.start:
+            return self.resources._replace(mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY)
+        # a small model gets one thread, so that every core trains one; the weights depend on the number
+        return self.resources._replace(threads=1)
 
 
-class Benchmark(Registered):
+class Benchmark(Registered[BenchmarkEntry]):
     """A benchmark of a study."""
 
     kind = "benchmarks"
-
-    @property
-    def entry(self) -> BenchmarkEntry:
-        return self.study.benchmarks.entries[self.slug]
 
     @property
     def table(self) -> str:
@@ -328,25 +315,8 @@ class StoredView:
         return f"{self.benchmark.name}/{self.name}"
 
     @property
-    def benchmark_name(self) -> str:
-        return self.benchmark.name
-
-    @property
-    def texts(self) -> str:
-        return self.benchmark.table
-
-    @property
-    def priority(self) -> int:
-        return self.benchmark.priority
-
-    @property
-    def is_imported(self) -> bool:
-        """Whether a file has it: one that the benchmark's entry names, or one released with its texts."""
-        return self.name in self.benchmark.entry.views or self.writer is None
-
-    @property
     def writer(self) -> Model | None:
-        """The model that makes or writes it."""
+        """The model that makes or writes it; None if it is in a file of the user's or of the texts."""
         if self.name in self.benchmark.entry.views:
             return None
         study = self.benchmark.study
@@ -354,14 +324,9 @@ class StoredView:
         return Model(study, study.models.slug_of(name)) if name else None
 
     @property
-    def is_asked_for(self) -> bool:
-        """Whether a model behind an API writes it."""
-        return self.writer is not None and not self.writer.is_local
-
-    @property
     def source(self) -> File:
         """The file that has it: its own, a fetched one, or the one with the texts."""
-        if not self.is_imported:
+        if self.writer:
             return []
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
@@ -370,21 +335,15 @@ class StoredView:
     @property
     def content(self) -> list[str]:
         """The SHA-256 of the user's own file that has it."""
-        path = self.benchmark.entry.views.get(self.name)
-        if path is not None:
-            return contents([path])
-        return self.benchmark.content if self.is_imported else []
-
-    @property
-    def checkpoint(self) -> File:
-        return self.writer.checkpoint if self.writer else []
+        if path := self.benchmark.entry.views.get(self.name):
+            return [content_of(path)]
+        return [] if self.writer else self.benchmark.content
 
     @property
     def prompts(self) -> File:
         """The instructions to a model that writes it."""
-        if self.is_imported or VIEWS[self.name].family not in PROMPTS:
-            return []
-        return str(self.benchmark.study.folder / "prompts" / PROMPTS[VIEWS[self.name].family])
+        prompts = PROMPTS.get(VIEWS[self.name].family)
+        return str(self.benchmark.study.folder / "prompts" / prompts) if self.writer and prompts else []
 
     @property
     def entry(self) -> dict[str, Any]:
@@ -392,30 +351,17 @@ class StoredView:
         return self.writer.answering if self.writer else self.benchmark.building
 
     @property
-    def threads(self) -> int:
-        return self.writer.threads if self.writer and self.writer.is_local else 1
-
-    @property
-    def gpu(self) -> int:
-        return self.writer.gpu if self.writer else 0
-
-    @property
-    def mem_mb(self) -> int:
-        return self.writer.mem_mb if self.writer else MEMORY
-
-    @property
-    def runtime(self) -> int:
-        return self.writer.runtime if self.writer else RUNTIME
+    def resources(self) -> Resources:
+        if self.writer is None:
+            return Resources()
+        own = self.writer.resources
+        return own if self.writer.is_local else own._replace(threads=1)
 
 
-class Corpus(Registered):
+class Corpus(Registered[CorpusEntry]):
     """A reference corpus of a study."""
 
     kind = "corpora"
-
-    @property
-    def entry(self) -> CorpusEntry:
-        return self.study.corpora.entries[self.slug]
 
     @property
     def building(self) -> dict[str, Any]:
@@ -454,10 +400,6 @@ def source(study: Study, entry: Entry) -> File:
     """Return the user's own files that an entry names, or else the downloaded ones."""
     own = own_files(entry)
     return downloaded(study, entry) if not own else own[0] if len(own) == 1 else own
-
-
-def contents(paths: Sequence[str]) -> list[str]:
-    return [content_of(path) for path in paths]
 
 
 def downloaded(study: Study, entry: Entry) -> File:

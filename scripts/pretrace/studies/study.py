@@ -6,11 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
-from pretrace.studies.artifacts import Artifact
 from pretrace.studies.audit_study import fill_audit
 from pretrace.studies.keys import Config, Download, StudyFile
 from pretrace.studies.registries import Benchmarks, Corpora, Models, load_registries

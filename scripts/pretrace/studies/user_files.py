@@ -65,13 +65,14 @@ def print_conclusion(plan: Plan) -> None:
 
     The report may be there although a figure failed.
     """
-    headline = Path(plan.headline)
+    folder = f"results/{plan.study.name}"
+    headline = Path(folder, "headline.txt")
     if headline.exists() and headline.stat().st_mtime >= _STARTED:
         print(printable(headline.read_text(encoding="utf-8")), end="")
-        folders = ["results/logs", f"results/{plan.study.name}/logs"]
+        folders = ["results/logs", f"{folder}/logs"]
         if warned := len(warnings_since(_STARTED, folders)):
             say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
-        say(f"the report is {plan.report}")
+        say(f"the report is {folder}/report.html")
 
 
 def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
@@ -155,7 +156,8 @@ MOST_LENGTHS = 5
 def _remarks(plan: Plan) -> Iterator[str]:
     """Yield the remarks about audits, with the files of their known non-members."""
     entries = plan.study.benchmarks.entries
-    for slug, known in sorted({(pair.benchmark_slug, pair.known) for pair in _shown_by(plan, "audit")}):
+    audited = {(pair.benchmark_slug, pair.known.benchmark_slug) for pair in _shown_by(plan, "audit")}
+    for slug, known in sorted(audited):
         if files := files_of(entries[slug]):
             known_texts = next(reversed(files_of(entries[known])), None)
             entry = entries[slug]
@@ -168,9 +170,9 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     """Return the pairs that artifacts with this renderer show."""
     return [
         pair
-        for slug, artifact in plan.study.artifacts.items()
-        if artifact.renderer == renderer and artifact.unavailable is None
-        for pair in plan.artifact(slug).pairs
+        for artifact in plan.study.artifacts.values()
+        if artifact.renderer == renderer and not artifact.unavailable
+        for pair in plan.pairs_of(artifact)
     ]
 
 

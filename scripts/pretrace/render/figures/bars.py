@@ -10,22 +10,23 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CHANCE,
     PAGE,
     Drawing,
+    Facet,
+    LineStyle,
     chance_of,
     draw_facets,
     draw_intervals,
     nth_fill,
 )
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, method_label, metric_label
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import number_record, of_panels, records_of
+from pretrace.render.results import Results, number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest
 
-EVEN = {"one in four": 0.25}  # all of four options are chosen equally often
+EVEN = {"one in four": (0.25, CHANCE)}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
 CONTROLS = ("longest_option", "odd_one_out")
 TITLE = 32  # letters of a line over one of two facets
@@ -36,7 +37,7 @@ def draw_bars(
     panels: Sequence[Panel],
     frames: Sequence[pd.DataFrame],
     y_label: str,
-    across: Mapping[str, float],
+    across: Mapping[str, tuple[float, LineStyle]],
     *,
     subject: str = "",
     x_label: str = "",
@@ -48,20 +49,21 @@ def draw_bars(
     """
     frame = pd.concat(frames)
     series = list(dict.fromkeys(frame["series"])) if "series" in frame else []
-    highest = max([*frame[["value", "high"]].astype(float).max(), *across.values()])
-    subjects = wrap(subject.replace("_", " "), TITLE)
-    titles = ["\n".join([*panel.lines, *subjects]) for panel in panels]
+    levels = [level for level, _ in across.values()]
+    highest = max([*frame[["value", "high"]].astype(float).max(), *levels])
+    lines = wrap(subject.replace("_", " "), TITLE)
+    facets = [
+        Facet("\n".join([*panel.lines, *lines]), own, x_label, y_label, across=across)
+        for panel, own in zip(panels, frames, strict=True)
+    ]
 
-    def draw(axis: Axes, number: int) -> dict[str, Any]:
-        _draw(axis, frames[number], series)
-        axis.set(xlabel=x_label, ylim=(0, min(1.12, highest * 1.18)))
+    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+        _draw(axis, facet.frame, series)
+        axis.set(xlabel=facet.x_label, ylim=(0, min(1.12, highest * 1.18)))
         handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
-        return handles | {name: axis.axhline(level, **CHANCE.line) for name, level in across.items()}
+        return handles | {name: axis.axhline(level, **style.line) for name, (level, style) in across.items()}
 
-    widths = (3.6, PAGE * 2 / 3, PAGE)
-    figure = draw_facets(
-        titles, draw, heights=[2.4] * len(titles), y_labels=[y_label] * len(titles), widths=widths
-    )
+    figure = draw_facets(facets, draw, heights=[2.4] * len(facets), widths=(3.6, PAGE * 2 / 3, PAGE))
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
@@ -140,7 +142,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, frames = results.panels(artifact), []
     for panel in panels:
-        rows = _of_document(artifact, panel, results.estimates_of(artifact, panel, "accuracy_by_order"))
+        rows = _of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
         rows = rows[rows["order"].isin(ORDERS)].sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
         frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
@@ -151,7 +153,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the mean probability of each letter, of `options.document` or of all non-members: a facet a panel."""
     panels, document, frames = results.panels(artifact), artifact.options.document, []
     for panel in panels:
-        rows = results.estimates_of(artifact, panel, "letters", "letter_probability")
+        rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
         rows = _of_document(artifact, panel, rows)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:

@@ -11,6 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import Record, estimate
 from pretrace.methods.settings import empty_score
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CLASS_STYLES,
     GREY,
@@ -24,9 +25,7 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import of_panels
+from pretrace.render.results import Results, of_panels
 
 Rows = Mapping[str, Record]
 """A panel's metrics rows by method."""
@@ -40,11 +39,14 @@ def _curves(
     rows: list[Rows] = []
     frames = []
     for panel in panels:
-        rows.append(results.selected(artifact.replaced(metric="auc"), panel, selection))
+        rows.append(results.by("method", artifact.replaced(metric="auc"), panel, selection=selection))
         points = []
         for name in artifact.ordered(rows[-1]):
             row = {**rows[-1][name], "method": name.split(";")[0]}
-            points.append(results.curve_of(artifact, panel, row, curve).assign(method=name))
+            points.append(results.like(curve, panel, row).assign(method=name))
+            if points[-1].empty:
+                setting = f"{row['method']} at setting '{row['setting']}'"
+                raise artifact.empty(f"there is no {curve} of {setting}; its scores are all equal", panel)
         frames.append(pd.concat(points, ignore_index=True))
     return panels, rows, frames
 

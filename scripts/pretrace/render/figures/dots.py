@@ -1,7 +1,6 @@
 """Dots on level lines, with intervals: documents by accuracy, methods among their placebos, a study's main result."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from textwrap import wrap
 from typing import Any
 
@@ -12,6 +11,7 @@ from matplotlib.axes import Axes
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     BLUE,
     CHANCE,
@@ -22,6 +22,7 @@ from pretrace.render.figures.drawing import (
     NONMEMBER,
     VERMILION,
     Drawing,
+    Facet,
     LineStyle,
     chance_of,
     draw_facets,
@@ -29,50 +30,36 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, with_interval
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import for_the_best, of_panels, records_of
+from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
 
-@dataclass(frozen=True)
-class Facet:
-    """Axes of dots: rows of `frame` are dots `line, series, value, low, high`.
+def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], **layout: Any) -> Any:
+    """Return the figure: a colour and marker a series, a line a place, from the top; all facets have one scale.
 
-    `lines` names the lines from the top; `beside` is the text at their right end; `across` are vertical lines by name.
+    Rows of a facet's frame are dots `line, series, value, low, high`. `layout`: as of `draw_facets`.
     """
-
-    title: str
-    lines: Mapping[Any, str]
-    frame: pd.DataFrame
-    across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
-    beside: Mapping[Any, str] = field(default_factory=dict)
-
-
-def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], x_label: str, **layout: Any) -> Any:
-    """Return the figure: a colour and marker a series; all facets have one scale. `layout`: as of `draw_facets`."""
-    most = max(len(facet.lines) for facet in facets)
+    most = max(len(facet.ticks) for facet in facets)
     dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
     ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
-    def draw(axis: Axes, number: int) -> dict[str, Any]:
-        is_named = number == len(facets) - 1 or "widths" not in layout
-        axis.set(xlabel=x_label if is_named else "", xlim=(low - margin, high + margin))
-        return _draw(axis, facets[number], styles)
+    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+        axis.set(xlabel=facet.x_label, xlim=(low - margin, high + margin))
+        return _draw(axis, facet, styles)
 
     row = 0.75 + 0.17 * most if most <= NAMED else 3.0
-    same_lines = all(facet.lines == facets[0].lines for facet in facets)
-    names = [name for facet in facets for name in facet.lines.values() if len(facet.lines) <= NAMED]
+    same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
+    names = [name for facet in facets for name in facet.ticks.values() if len(facet.ticks) <= NAMED]
     usual: dict[str, Any] = {"heights": [row] * len(facets), "share_y": same_lines}
     usual["beside"] = EDGE + LETTER * max(map(len, names), default=0)
-    return draw_facets([facet.title for facet in facets], draw, **usual | layout)
+    return draw_facets(facets, draw, **usual | layout)
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
-    place = {line: number for number, line in enumerate(facet.lines)}
+    place = {line: number for number, line in enumerate(facet.ticks)}
     named = len(place) <= NAMED
     handles = {}
     for series, style in styles.items():
@@ -88,7 +75,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
                                        alpha=style.alpha, zorder=4)  # fmt: skip
     for name, (x, style) in facet.across.items():
         handles[name] = axis.axvline(x, **style.line, zorder=0)
-    axis.set_yticks(list(place.values()) if named else [], list(facet.lines.values()) if named else [])
+    axis.set_yticks([*place.values()] if named else [], [*facet.ticks.values()] if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
                       textcoords="offset points", va="center")  # fmt: skip
@@ -107,7 +94,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        rows = results.estimates_of(artifact, panel, "accuracy")
+        rows = results.rows(artifact, panel, "accuracy")
         frame = rows[rows["document"] != ""].sort_values(["label", "value", "document"], ignore_index=True)
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
@@ -118,9 +105,10 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             if control in levels
         }
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
-        facets.append(Facet("\n".join(panel.lines), dict(reversed(lines.items())), dots, across))
+        title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
+        facets.append(Facet(title, dots, label, ticks=dict(reversed(lines.items())), across=across))
     styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
-    figure = draw_dots(facets, styles, "share of right answers, 95 % interval")
+    figure = draw_dots(facets, styles)
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
     return Drawing(figure, frame, " ".join(results.cautions(panels)))
 
@@ -140,7 +128,6 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
     At the right, the diamond's rank from the top. The reading says which methods exceed all placebos.
     """
     metric = artifact.metric
-    across = {name: (level, CHANCE) for name, level in chance_of(metric).items()}
     panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
         frame = _placebos(artifact, results, panel)
@@ -156,16 +143,16 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
         ranks = {row["method"]: f"{row['rank']:.0f}/{row['placebos'] + 1:.0f}" for row in records_of(own)}
         lines = {method: marked_label(method) for method in own["method"]}
         title = f"{panel.name}\nsome method is first by chance: {first}/{documents}"
-        facets.append(Facet(title, lines, dots, across, ranks))
-    figure = draw_dots(facets, RANK_STYLES, metric_label(metric))
-    return Drawing(figure, of_panels(frames, panels), " ".join(readings))
+        facet = Facet(title, dots, metric_label(metric), ticks=lines, across=chance_of(metric), beside=ranks)
+        facets.append(facet)
+    return Drawing(draw_dots(facets, RANK_STYLES), of_panels(frames, panels), " ".join(readings))
 
 
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
-    chosen = results.selected(artifact, panel, artifact.selections[0])
+    chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
     methods = artifact.ordered(chosen)
-    rows = [results.placebos_of(panel, chosen[method]).assign(method=method) for method in methods]
+    rows = [results.like("placebos", panel, chosen[method]).assign(method=method) for method in methods]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
         hint = "set `placebos: true` in its entry, or leave the panel out."
@@ -220,10 +207,10 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     for place, panel in enumerate(panels):
         own = dots[dots["panel"] == place]
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
-        facets.append(Facet(_heading(panel), lines, own, {"chance": (chance, CHANCE)}))
-    heights = [0.42 + 0.125 * len(facet.lines) for facet in facets]
-    x_label = f"held-out {metric_label(artifact.metric)}"
-    figure = draw_dots(facets, HEADLINE_STYLES, x_label, heights=heights, widths=[NARROW])
+        x_label = f"held-out {metric_label(artifact.metric)}" if panel is panels[-1] else ""
+        facets.append(Facet(_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE)}))
+    heights = [0.42 + 0.125 * len(facet.ticks) for facet in facets]
+    figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=[NARROW])
     return Drawing(figure, frame, _headline_reading(panels, frame))
 
 

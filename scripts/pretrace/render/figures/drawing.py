@@ -4,7 +4,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import cycle
 from pathlib import Path
@@ -23,7 +23,7 @@ from matplotlib.text import Text
 
 from pretrace.questions.known import is_control
 from pretrace.render.names import METHOD_LABELS, chance_level
-from pretrace.render.rows import csv_text
+from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 
 COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page
@@ -136,56 +136,6 @@ def wrapped(title: str, width: float) -> str:
         fitting = (wrap(line, narrow) for narrow in range(1, letters + 1))
         lines += next(parts for parts in fitting if len(parts) == least)
     return "\n".join(lines)
-
-
-def draw_facets(
-    titles: Sequence[str],
-    draw: Callable[[Axes, int], Mapping[str, Any]],
-    *,
-    heights: Sequence[float],
-    heading: str = "",
-    y_labels: Sequence[str] = (),
-    widths: Sequence[float] = (4.4, PAGE, PAGE),
-    share_y: bool = True,
-    beside: float = EDGE,
-) -> Figure:
-    """Return a figure with axes for each of `titles`, at most as many in a row as there are `widths`.
-
-    `draw(axis, number)` fills one of them and returns its handles for the legend.
-
-    `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
-    one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
-    axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
-    (inches); a title wider than the rest of its column gets more lines, and its row more height.
-    """
-    columns = min(len(widths), len(titles))
-    width = widths[columns - 1]
-    lettered = [(letter(number) if len(titles) > 1 else "") + title for number, title in enumerate(titles)]
-    beside += LINE * max((label.count("\n") for label in y_labels), default=0)
-    fitting = [wrapped(title, width / columns - beside) for title in lettered]
-    heights = [
-        height + LINE * (new.count("\n") - old.count("\n"))
-        for height, new, old in zip(heights, fitting, titles, strict=True)
-    ]
-    rows = [max(heights[n : n + columns]) for n in range(0, len(titles), columns)]
-    height = sum(rows) + (0.2 if heading else 0.0)
-    handles: dict[str, Any] = {}
-    with sheet(width, height) as figure:
-        grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
-        if heading:
-            figure.suptitle(heading, fontsize=8)
-        for number, (axis, title) in enumerate(zip(grid.flat, fitting, strict=False)):
-            handles |= draw(axis, number)
-            axis.set_title(title, loc="left", fontsize=7)
-            if y_labels and (number % columns == 0 or y_labels[number] != y_labels[number - 1]):
-                axis.set_ylabel(y_labels[number])
-        for axis in grid.flat[len(titles) :]:
-            axis.set_visible(False)
-        if handles:
-            legend_rows = -(-len(handles) // legend_columns(list(handles), width))
-            figure.set_size_inches(width, height + 0.16 * legend_rows + 0.2)
-            draw_legend(figure, handles)
-    return figure
 
 
 def legend_columns(labels: Sequence[str], width: float) -> int:
@@ -301,10 +251,83 @@ CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
 CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
-def chance_of(metric: str) -> dict[str, float]:
+def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": level}
+    return {} if level is None else {"chance": (level, CHANCE)}
+
+
+@dataclass(frozen=True)
+class Facet:
+    """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and `value, low, high`.
+
+    `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
+    names in the legend; `upright` red ones at a place. `beside`: a text at the right end of a place's line. `banded`:
+    intervals are bands (default, for few lines).
+    """
+
+    title: str
+    frame: pd.DataFrame
+    x_label: str = ""
+    y_label: str = ""
+    ticks: Mapping[Any, str] = field(default_factory=dict)
+    across: Mapping[str, tuple[float, LineStyle]] = field(default_factory=dict)
+    upright: Mapping[str, float] = field(default_factory=dict)
+    beside: Mapping[Any, str] = field(default_factory=dict)
+    banded: bool | None = None
+
+
+def draw_facets(
+    facets: Sequence[Facet],
+    draw: Callable[[Axes, Facet], Mapping[str, Any]],
+    *,
+    heights: Sequence[float],
+    heading: str = "",
+    widths: Sequence[float] = (4.4, PAGE, PAGE),
+    share_y: bool = True,
+    beside: float = EDGE,
+) -> Figure:
+    """Return a figure with axes for each facet, at most as many in a row as there are `widths`.
+
+    `draw(axis, facet)` fills one of them with lines, dots or bars and returns its handles for the legend.
+
+    `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
+    one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
+    axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
+    (inches); a title wider than the rest of its column gets more lines, and its row more height.
+    """
+    columns = min(len(widths), len(facets))
+    width = widths[columns - 1]
+    lettered = [
+        (letter(number) if len(facets) > 1 else "") + facet.title for number, facet in enumerate(facets)
+    ]
+    beside += LINE * max(facet.y_label.count("\n") for facet in facets)
+    fitting = [wrapped(title, width / columns - beside) for title in lettered]
+    heights = [
+        height + LINE * (title.count("\n") - facet.title.count("\n"))
+        for height, title, facet in zip(heights, fitting, facets, strict=True)
+    ]
+    rows = [max(heights[n : n + columns]) for n in range(0, len(facets), columns)]
+    height = sum(rows) + (0.2 if heading else 0.0)
+    handles: dict[str, Any] = {}
+    with sheet(width, height) as figure:
+        grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
+        if heading:
+            figure.suptitle(heading, fontsize=8)
+        label = ""
+        for number, (axis, title, facet) in enumerate(zip(grid.flat, fitting, facets, strict=False)):
+            handles |= draw(axis, facet)
+            axis.set_title(title, loc="left", fontsize=7)
+            if facet.y_label and (number % columns == 0 or facet.y_label != label):
+                axis.set_ylabel(facet.y_label)
+            label = facet.y_label
+        for axis in grid.flat[len(facets) :]:
+            axis.set_visible(False)
+        if handles:
+            legend_rows = -(-len(handles) // legend_columns(list(handles), width))
+            figure.set_size_inches(width, height + 0.16 * legend_rows + 0.2)
+            draw_legend(figure, handles)
+    return figure
 
 
 INDIGO, WINE, BROWN, OLIVE = "#332288", "#882255", "#8C6D1F", "#668000"

@@ -18,11 +18,10 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
+from pretrace.render.artifact import ACROSS, Artifact, Panel
 from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
 from pretrace.render.names import CLASSES
-from pretrace.render.registry import ACROSS, Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.extraction import given_back
 
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
@@ -61,7 +60,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     In the data, the stretches around the likeliest passage of each class have their `words`: see `excerpts_of`.
     """
     panels = results.panels(artifact)
-    windows = [shown_documents(results.in_panel("windows", panel)) for panel in panels]
+    windows = [shown_documents(results.rows(artifact, panel, "windows")) for panel in panels]
     for panel, frame in zip(panels, windows, strict=True):
         if frame.empty:
             raise artifact.empty("no text has a window that does not repeat the text", panel)
@@ -72,7 +71,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
         for line in _passages(frame)
     ]
     frame = of_panels(frames, panels)
-    extracted = [results.in_panel("extraction", panel) for panel in panels]
+    extracted = [results.rows(artifact, panel, "extraction") for panel in panels]
     reading = [
         given_back(panel.called(panel.model), own) for panel, own in zip(panels, extracted, strict=True)
     ]

@@ -9,11 +9,10 @@ from matplotlib.patches import Patch, Rectangle
 
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet, wrapped
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, records_of
+from pretrace.render.results import Results, long_frame, records_of
 
 
 def heatmap(artifact: Artifact, results: Results) -> Drawing:
@@ -42,7 +41,9 @@ def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -
     """Return a row a cell: x, y, value, and whether it is hatched, the best, the default."""
     method = artifact.options.method
     grid = results.grid(artifact, panel, method)
-    (default,) = results.selected(artifact.replaced(methods=[method]), panel, "default").values()
+    (default,) = results.by(
+        "method", artifact.replaced(methods=[method]), panel, selection="default"
+    ).values()
     records = []
     for setting, row in grid.items():
         parsed = written_parameters(setting)

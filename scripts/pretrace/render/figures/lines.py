@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
@@ -13,12 +13,14 @@ from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
     NONMEMBER,
     VERMILION,
     Drawing,
+    Facet,
     LineStyle,
     chance_of,
     draw_facets,
@@ -27,9 +29,7 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import long_frame, number_record, of_panels
+from pretrace.render.results import Results, long_frame, number_record, of_panels
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
@@ -41,22 +41,7 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-@dataclass(frozen=True)
-class Facet:
-    """Axes of lines: rows of `frame` are points `series, x, value, low, high`; a row without x is a horizontal line.
-
-    `ticks` gives labels if x is not a number; `across` are horizontal lines by name,
-    `upright` red vertical ones.
-    """
-
-    title: str
-    x_label: str
-    y_label: str
-    frame: pd.DataFrame
-    ticks: Mapping[float, str] = field(default_factory=dict)
-    across: Mapping[str, float] = field(default_factory=dict)
-    upright: Mapping[str, float] = field(default_factory=dict)
-    banded: bool | None = None
+LEVEL, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(VERMILION, "-", 0.7)
 
 
 def draw_lines(
@@ -67,19 +52,19 @@ def draw_lines(
     height: float = 2.4,
     heading: str = "",
 ) -> Any:
-    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name."""
-    handles = {name: styles[series].handle() for series, name in names.items()}
-    across = [name for facet in facets for name in facet.across]
-    handles |= {name: Line2D([], [], color=GREY, linewidth=0.7) for name in across}
-    upright = [name for facet in facets for name in facet.upright]
-    handles |= {name: Line2D([], [], color=VERMILION, linewidth=0.7) for name in upright}
+    """Return the figure: a line a series, of the same style in every facet; the legend has those with a name.
 
-    def draw(axis: Axes, number: int) -> dict[str, Any]:
-        facet = facets[number]
-        for level in facet.across.values():
-            axis.axhline(level, color=GREY, linewidth=0.7)
+    Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
+    """
+    handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
+    lines = [(facet.across, LEVEL) for facet in facets] + [(facet.upright, UPRIGHT_STYLE) for facet in facets]
+    handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
+
+    def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
+        for level, _ in facet.across.values():
+            axis.axhline(level, **LEVEL.line)
         for place in facet.upright.values():
-            axis.axvline(place, color=VERMILION, linewidth=0.7)
+            axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
         axis.set_xlabel(facet.x_label)
         if facet.ticks:
@@ -88,9 +73,7 @@ def draw_lines(
             axis.set_xticks(places, [f"{place:g}" for place in places])
         return handles
 
-    titles = [facet.title for facet in facets]
-    heights, y_labels = [height] * len(facets), [facet.y_label for facet in facets]
-    return draw_facets(titles, draw, heights=heights, heading=heading, y_labels=y_labels)
+    return draw_facets(facets, draw, heights=[height] * len(facets), heading=heading)
 
 
 def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
@@ -193,7 +176,7 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
         ticks[place] = panel.called(value)
-        for method, row in results.selected(artifact, panel, artifact.selections[0]).items():
+        for method, row in results.by("method", artifact, panel, selection=artifact.selections[0]).items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
     title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models on ")
@@ -229,7 +212,7 @@ def _metric_facet(
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
     y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(title, x_label, y_label, frame, ticks, chance_of(artifact.metric))
+    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric))
 
 
 SHIFTS = {
@@ -251,7 +234,7 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        frame = results.estimates_of(artifact, panel, "shift")
+        frame = results.rows(artifact, panel, "shift")
         # where no text was drawn as a shot, there are no other sets
         has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
         frame = frame[frame["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
@@ -259,7 +242,9 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(Facet(panel.name, "shots in the prefix", label, points, across={"no shift": 0.0}))
+        facets.append(
+            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL)})
+        )
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
@@ -288,14 +273,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
         held_out["value"] = held_out["heldout_loss"]
         points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
+    labels = "tokens seen (thousands)", "loss (nats a token)"
     facets = [
-        Facet(
-            artifact.called(benchmark),
-            "tokens seen (thousands)",
-            "loss (nats a token)",
-            pd.concat(parts),
-            banded=True,
-        )
+        Facet(artifact.called(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
     names = {model: artifact.called(model) for model in styles} | dict.fromkeys(

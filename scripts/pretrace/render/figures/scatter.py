@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from pretrace.evaluation.tokens import FEWEST
+from pretrace.render.artifact import Artifact
 from pretrace.render.figures.drawing import (
     BLUE,
     CLASS_STYLES,
@@ -26,9 +27,7 @@ from pretrace.render.figures.drawing import (
 )
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PRINTED, rates, read_papers
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
-from pretrace.render.rows import of_panels
+from pretrace.render.results import Results, of_panels
 from pretrace.render.tables.reproduction import compared_of
 
 EPS = 2
@@ -39,7 +38,7 @@ LOGPROB = "log-probability of the token (nats)"
 def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
     """Draw a row a panel: all tokens of both classes, one over the other; the surprising ones and their mean."""
     panels = results.panels(artifact)
-    frames = [results.estimates_of(artifact, panel, "tokens") for panel in panels]
+    frames = [results.rows(artifact, panel, "tokens") for panel in panels]
     with sheet(PAGE, 2.9 * len(panels) + 0.25) as drawn:
         grid = drawn.subplots(len(panels), 2, squeeze=False)
         letters = map(letter, count())

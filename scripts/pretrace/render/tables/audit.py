@@ -13,11 +13,10 @@ from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, joined, method_label
 from pretrace.render.phrases import signed
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import records_of
+from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
 
@@ -143,7 +142,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
             "How often the model read the texts, from which source, and whether every passage was among them."
         )
     lines = [("What follows", second), ("What does not follow", not_shown)]
-    if panel.pair in results.extraction:
+    if results.has("extraction", panel.pair):
         back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
         lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []

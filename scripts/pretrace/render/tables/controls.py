@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, estimate, number
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import BLIND, joined, marked_label, method_label
 from pretrace.render.phrases import (
     INTERVALS,
@@ -15,9 +16,7 @@ from pretrace.render.phrases import (
     signed,
     with_interval,
 )
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results, beside_controls
-from pretrace.render.rows import STAR_LEVEL, records_of
+from pretrace.render.results import STAR_LEVEL, Results, beside_controls, records_of
 from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
 
 

@@ -6,10 +6,9 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.extraction import FIFTY
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import CLASSES, joined
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import of_panels, records_of
+from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
 MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
@@ -67,7 +66,7 @@ def _not_measurable(row: Record) -> str:
 def extraction(artifact: Artifact, results: Results) -> Table:
     """Lay out the classes of each panel, then the documents of panels with an extractable window."""
     panels = results.panels(artifact)
-    frames = [results.in_panel("extraction", panel) for panel in panels]
+    frames = [results.rows(artifact, panel, "extraction") for panel in panels]
     classes = [
         (f"{panel.name}: {_label(row)}", _cells(row), False)
         for panel, frame in zip(panels, frames, strict=True)

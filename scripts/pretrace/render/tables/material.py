@@ -9,12 +9,12 @@ from pretrace.evaluation.averages import Record
 from pretrace.methods import METHODS, altered_views
 from pretrace.methods.registry import FULL_VOCABULARY
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.phrases import DASH
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results
-from pretrace.render.rows import long_frame
+from pretrace.render.results import Results, long_frame
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
+from pretrace.runtime.files import read_json
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -27,7 +27,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     for place, panel in panels.items():
         entry = results.entries[panel.benchmark]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
-        counts = _class_counts(results.every_text(panel))
+        counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
         ratio = counts["n_members"] / labelled if labelled else None
         records.append(dict(zip(keys, place, strict=True)) | about | counts | {"member_ratio": ratio})
@@ -104,11 +104,11 @@ def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[s
     """Return seconds a document, by method and a setting of it that is timed apart."""
     methods, subset, length = artifact.methods, panel.subset or "", panel.length
     seconds = {}
-    if panel.pair in results.passes:
-        documents = results.every_text(panel)["document"].nunique()
-        by_method = _seconds_by_passes(results.manifest(panel.pair), methods, subset, length)
+    if results.has("passes", panel.pair):
+        documents = results.texts(panel)["document"].nunique()
+        by_method = _seconds_by_passes(read_json(results.path("passes", panel.pair)), methods, subset, length)
         seconds = {(method, ""): value / documents for method, value in by_method.items()}
-    for row in results.times_of(panel):
+    for row in read_json(results.path("times", panel.pair)) if results.has("times", panel.pair) else []:
         known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
         if known and (panel.references is None or row["paraphraser"] in ("", *panel.references)):
             seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]

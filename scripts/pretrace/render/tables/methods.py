@@ -8,6 +8,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of
 from pretrace.questions.known import is_control
+from pretrace.render.artifact import SELECTIONS, Artifact, Panel
 from pretrace.render.names import AT_EDGE, PARAMETER_LABELS, marked_label, method_label
 from pretrace.render.phrases import (
     DASHES,
@@ -18,9 +19,15 @@ from pretrace.render.phrases import (
     other_texts_note,
     without_controls,
 )
-from pretrace.render.registry import SELECTIONS, Artifact, Panel
-from pretrace.render.results import Results, estimates, keys_of
-from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, records_of
+from pretrace.render.results import (
+    STAR_LEVEL,
+    Results,
+    estimates,
+    keys_of,
+    long_frame,
+    number_record,
+    records_of,
+)
 from pretrace.render.tables.table import (
     Block,
     Cell,
@@ -117,7 +124,7 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     parameter, panels = str(artifact.options.x), results.panels(artifact)
     records = []
     for place, panel in enumerate(panels):
-        defaults = results.selected(artifact, panel, "default")
+        defaults = results.by("method", artifact, panel, selection="default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
             about = {"average": "", "selection": row["selection"], "metric": artifact.metric}
             about |= {"parameter": parameter if value else "", "parameter_value": value}
@@ -177,10 +184,8 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 
 
 def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
-    rows = results.rows(artifact, panel, what="tests")
-    rows = rows[(rows["selection"] == "held_out") & (rows["test"] == "bootstrap")]
-    if artifact.methods:
-        rows = rows[rows["baseline"].isin([*artifact.methods, CHANCE])]
+    baselines = {"baseline": [*artifact.methods, CHANCE]} if artifact.methods else {}
+    rows = results.rows(artifact, panel, "tests", selection="held_out", test="bootstrap", **baselines)
     keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p", "p_holm")
     for row in records_of(rows.sort_values("baseline", kind="stable")):
         numbers = {key: row[key] for key in keys}

@@ -13,11 +13,18 @@ from pretrace.methods import parse_setting
 from pretrace.questions.answering import LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label
 from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_note, without_controls
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.results import Results, keys_of
-from pretrace.render.rows import STAR_LEVEL, long_frame, number_record, of_panels, records_of
+from pretrace.render.results import (
+    STAR_LEVEL,
+    Results,
+    keys_of,
+    long_frame,
+    number_record,
+    of_panels,
+    records_of,
+)
 from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
 
 METRICS = [*ACCURACIES, "gap"]
@@ -55,9 +62,9 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
 
 def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
     """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
-    rows = pd.concat([results.rows(artifact.replaced(metric=metric), panel) for metric in ACCURACIES])
-    rows = rows[(rows["selection"] == "grid") & rows["method"].isin(list(QUESTION_METHODS))]
-    for own in grouped(records_of(rows), "method", "setting"):
+    keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
+    rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
+    for own in grouped(records_of(pd.concat(rows)), "method", "setting"):
         setting = own[0]["setting"]
         named = {**own[0], "method": named_variant(own[0]["method"], setting)}
         about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
@@ -117,12 +124,13 @@ def _tested(
 ) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
-        for row in results.selected(artifact.replaced(metric=metric), panel, "default").values():
+        for row in results.by(
+            "method", artifact.replaced(metric=metric), panel, selection="default"
+        ).values():
             about = {"average": "", "metric": metric, "star": False}
             yield keys_of(place, panel, row) | about | number_record(row)
-    tests = results.rows(artifact.replaced(metric=MEAN_SCORE), panel, what="tests")
-    tested = {str(row["method"]): row for row in records_of(tests[tests["test"] == "welch"])}
-    scored = results.selected(artifact.replaced(metric="auc"), panel, "default")
+    tested = results.by("method", artifact.replaced(metric=MEAN_SCORE), panel, "tests", test="welch")
+    scored = results.by("method", artifact.replaced(metric="auc"), panel, selection="default")
     for method, row in (scored | tested).items():
         test = tested.get(method, {})
         numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
@@ -158,7 +166,7 @@ def calibration_table(artifact: Artifact, results: Results) -> Table:
 
 def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return a row a class and calibration."""
-    table = results.estimates_of(artifact, panel, "letters", "in_range", "letter_probability", "letter_added")
+    table = results.rows(artifact, panel, "letters")
     table = table[table["label"].notna() & (table["document"] == "")]
     if not table["label"].eq(0).any():
         raise artifact.empty("no clean document", panel)

@@ -6,11 +6,10 @@ from typing import Any
 import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
+from pretrace.render.artifact import Artifact
 from pretrace.render.names import joined, method_label, metric_label
 from pretrace.render.published import PRINTED, Paper, compare, rates, read_papers, summary
-from pretrace.render.registry import Artifact
-from pretrace.render.results import Results
-from pretrace.render.rows import records_of
+from pretrace.render.results import Results, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, cell_of, rows_of, table_of
 
 FARTHEST = 10

@@ -13,10 +13,10 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, grouped, number
 from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.evaluation.significance import chance
+from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
 from pretrace.render.phrases import DASH, is_wide, signed
-from pretrace.render.registry import Artifact, Panel
-from pretrace.render.rows import csv_text, for_the_best, records_of
+from pretrace.render.results import csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
 LONG = 20  # rows of a table that the report shows unfolded
@@ -240,7 +240,7 @@ def table_of(
             "(1 of 7 shots): only this many shots fit into the model's context beside the longest text.",
         )
     raised = tuple(map(_signs_raised, blocks))
-    return Table(artifact.title, artifact.artifact, raised, notes, frame, reading)
+    return Table(artifact.title, artifact.slug, raised, notes, frame, reading)
 
 
 def _signs_raised(block: Block) -> Block:

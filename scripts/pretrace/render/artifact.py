@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Self
 
+from pydantic import field_serializer
+
 from pretrace.questions.known import is_control
 from pretrace.render.catalogue import Options, renderer_of
 from pretrace.render.names import chance_level, in_order, view_label
@@ -119,17 +121,15 @@ class Missing(Keys):
 
 
 class Artifact(Keys):
-    """An artifact as a study resolves it: registry and study merged.
+    """A table or figure as a study resolves it: the keys of `studies.keys.WrittenArtifact`, registry and study merged.
 
-    `cautions` are sentences that are printed under it, `null_models` those of its models that saw neither class,
-    `names` what slugs are called in print.
+    Without panels, there is one for each run. `cautions` are sentences that are printed under it, `null_models` those
+    of its models that saw neither class, `names` what slugs are called in print.
     """
 
-    artifact: str
+    slug: str
     title: str
     renderer: str
-    kind: str = ""
-    panels: list[Panel] = []
     paper: str = ""
     caption: str = ""
     metric: str = "auc"
@@ -141,10 +141,25 @@ class Artifact(Keys):
     inferred: str = ""
     limits: str = ""
     unavailable: str = ""
+    panels: list[Panel] = []
     missing: list[Missing] = []
     cautions: list[str] = []
     null_models: list[str] = []
     names: dict[str, str] = {}
+
+    @field_serializer("options")
+    def _options_given(self, options: Options) -> dict[str, Any]:
+        return options.to_json(defaults=False)
+
+    @property
+    def kind(self) -> str:
+        """Return `table` or `figure`."""
+        return renderer_of(self.renderer).kind
+
+    @property
+    def needs(self) -> frozenset[str]:
+        """Return the kinds of results that its renderer reads."""
+        return renderer_of(self.renderer).needs
 
     def called(self, slugs: str) -> str:
         """Return what models, benchmarks, corpora or views, joined by commas, are called in print."""
@@ -192,11 +207,11 @@ class Artifact(Keys):
 
     def error(self, message: str, panel: Panel | None = None) -> "ArtifactError":
         """Return an error that names the artifact, and the panel if there is one."""
-        return ArtifactError(self.artifact, message, panel)
+        return ArtifactError(self.slug, message, panel)
 
     def empty(self, message: str, panel: Panel | None = None) -> "ArtifactError":
         """Return the error of an artifact or a panel for which the results have nothing, which is nobody's fault."""
-        return ArtifactError(self.artifact, message, panel, is_empty=True)
+        return ArtifactError(self.slug, message, panel, is_empty=True)
 
 
 class ArtifactError(InputError):
@@ -210,6 +225,6 @@ class ArtifactError(InputError):
 
 def outputs(artifact: Artifact, folder: Path) -> dict[str, Path]:
     """Return the paths of an artifact's files under the study's folder, by suffix, and of the `record` of rendering."""
-    kind = renderer_of(artifact.renderer).kind
-    files = {suffix: folder / f"{kind}s" / f"{artifact.artifact}.{suffix}" for suffix in SUFFIXES[kind]}
-    return files | {"record": folder / "rendered" / f"{artifact.artifact}.json"}
+    kind = artifact.kind
+    files = {suffix: folder / f"{kind}s" / f"{artifact.slug}.{suffix}" for suffix in SUFFIXES[kind]}
+    return files | {"record": folder / "rendered" / f"{artifact.slug}.json"}
