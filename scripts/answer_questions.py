@@ -4,9 +4,10 @@ from pathlib import Path
 
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.job import answer_questions
-from pretrace.questions.prompts import read_wording
+from pretrace.questions.prompts import Wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.logs import job_log
+from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
@@ -32,7 +33,7 @@ with (
         kind=snakemake.params.kind,
         views=read_views(snakemake.input.views),
         answerer=answerer,
-        wording=read_wording(Path(snakemake.input.prompts)),
+        wording=read_keys(Path(snakemake.input.prompts), Wording),
         name=name,
     )
     write_parquet(snakemake.output.answers, answers)

@@ -6,7 +6,8 @@ from pretrace.models.devices import torch_settings
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
-from pretrace.views.zero_access import complete, read_openings
+from pretrace.runtime.schema import read_keys
+from pretrace.views.zero_access import Openings, complete
 
 with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
     target = load_checkpoint(
@@ -15,5 +16,5 @@ with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
         gpus=snakemake.resources.gpu,
         **snakemake.params.loading,
     )
-    prompts = read_openings(Path(snakemake.input.prompts))
+    prompts = read_keys(Path(snakemake.input.prompts), Openings).prompts
     write_parquet(snakemake.output[0], complete(target, prompts, snakemake.params.lengths))

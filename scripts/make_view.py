@@ -4,10 +4,11 @@ from pathlib import Path
 
 from pretrace.benchmarks import entry_of
 from pretrace.questions.answerers import answerer_of
-from pretrace.questions.prompts import read_wording
-from pretrace.questions.written_views import continue_texts, paraphrase, read_prompts
+from pretrace.questions.prompts import Wording
+from pretrace.questions.written_views import ParaphrasePrompts, continue_texts, paraphrase
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
+from pretrace.runtime.schema import read_keys
 from pretrace.views import VIEWS, stored
 
 view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
@@ -40,8 +41,10 @@ def written():
         gpus=snakemake.resources.gpu,
     ) as answerer:
         if continued:
-            return continue_texts(texts, answerer, VIEWS[view].number, read_wording(Path(prompts)), name)
-        return paraphrase(texts, answerer, read_prompts(Path(prompts)), name)
+            return continue_texts(
+                texts, answerer, VIEWS[view].number, read_keys(Path(prompts), Wording), name
+            )
+        return paraphrase(texts, answerer, read_keys(Path(prompts), ParaphrasePrompts), name)
 
 
 def replaced():

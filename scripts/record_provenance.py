@@ -3,16 +3,15 @@
 from pathlib import Path
 
 from pretrace.runtime.files import read_json, write_json, write_text
-from pretrace.runtime.hub import read_pins
+from pretrace.runtime.hub import pins_of, read_pins
 from pretrace.runtime.logs import job_log, log
 from pretrace.runtime.provenance import passes, provenance, repositories
-from pretrace.studies.revisions import yaml_of
 
 with job_log(snakemake.log[0]):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
     record["passes"] = passes(map(read_json, snakemake.input.manifests))
     record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))
-    revisions, several = yaml_of(record["repositories"], read_pins(snakemake.config.get("revisions")))
+    revisions, several = pins_of(record["repositories"], read_pins(snakemake.config.get("revisions")))
     for hub in several:
         log.warning("%s was read at several commits, so that revisions.yaml has none for it", hub)
     write_text(snakemake.output.revisions, revisions)

@@ -29,10 +29,11 @@ from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
 from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check_answers
-from pretrace.questions.prompts import read_wording
-from pretrace.questions.written_views import read_prompts as read_paraphrase
+from pretrace.questions.prompts import Wording
+from pretrace.questions.written_views import ParaphrasePrompts
+from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import imported_view
-from pretrace.views.zero_access import read_openings
+from pretrace.views.zero_access import Openings
 
 SECONDS = 20
 """A file of a few rows that takes longer hangs."""
@@ -299,9 +300,9 @@ def test_spoiled_answers_are_refused_or_read(tmp_path_factory, seed):
 
 
 PROMPTS = {
-    "con_recall_zero_access": read_openings,
-    "de_cop": read_wording,
-    "paraphrase": read_paraphrase,
+    "con_recall_zero_access": Openings,
+    "de_cop": Wording,
+    "paraphrase": ParaphrasePrompts,
 }
 
 
@@ -309,9 +310,9 @@ PROMPTS = {
 def test_a_spoiled_or_damaged_file_of_prompts_is_refused_or_read(tmp_path_factory, seed):
     draw = random.Random(seed)
     path = tmp_path_factory.mktemp("prompts") / "given.yaml"
-    for kind, read in PROMPTS.items():
+    for kind, keys in PROMPTS.items():
         good = (ROOT / "config" / "prompts" / f"{kind}.yaml").read_bytes()
         path.write_text(yaml.safe_dump(spoiled(yaml.safe_load(good), draw)), encoding="utf-8")
-        refuses(lambda read=read: read(path))
+        refuses(lambda keys=keys: read_keys(path, keys))
         path.write_bytes(damaged(good, draw))
-        refuses(lambda read=read: read(path))
+        refuses(lambda keys=keys: read_keys(path, keys))

@@ -126,12 +126,9 @@ def test_the_library_that_is_installed_is_the_clones(tmp_path):
     assert Path(shown.stdout.strip()).parent.parent.name == "scripts"
 
 
-def test_the_image_has_the_version_and_a_python_of_the_package():
+def test_the_image_has_a_python_that_the_package_runs_on():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    snakefile, dockerfile = (
-        (ROOT / path).read_text(encoding="utf-8") for path in ("workflow/Snakefile", "Dockerfile")
-    )
-    assert re.search(r'container: ".*:(.*)"', snakefile)[1] == project["version"]
+    dockerfile = (ROOT / "Dockerfile").read_text(encoding="utf-8")
     assert re.search(r"FROM python:([\d.]+)-", dockerfile)[1] in SpecifierSet(project["requires-python"])
 
 

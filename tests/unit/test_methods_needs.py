@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from pretrace.methods import Chosen, altered_views, obstacle, prefix_needs
-from pretrace.methods.needs import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
+from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The register: how a method is added, what a configuration may ask of it, and the names of its settings."""
 
+import sys
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from pretrace.runtime.errors import InputError
 def spare_register(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """A copy of the register, so that a test can add to it."""
     copy = dict(METHODS)
-    monkeypatch.setattr(registry, "METHODS", copy)
+    for module in (registry, sys.modules["pretrace.methods.settings"]):
+        monkeypatch.setattr(module, "METHODS", copy)
     return copy
 
 

@@ -164,4 +164,4 @@ def test_a_server_answers_for_a_model_with_weights():
         with pytest.raises(InputError, match=says):
             overridden(given, servers={slug: {"base_url": url}})
     with pytest.raises(InputError, match="source is openai"):
-        overridden({"llama": served.written()}, servers=server)
+        overridden({"llama": served.to_json(defaults=False)}, servers=server)

@@ -10,12 +10,13 @@ import pytest
 
 from pretrace.questions.answering import Advance, Letters, Prompt, Reply, split_units
 from pretrace.questions.job import answer_questions
-from pretrace.questions.prompts import read_wording
+from pretrace.questions.prompts import Wording
 from pretrace.questions.table import SCHEMA
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_keys
 
 ROOT = Path(__file__).parents[2]
-WORDING = read_wording(ROOT / "config" / "prompts" / "de_cop.yaml")
+WORDING = read_keys(ROOT / "config" / "prompts" / "de_cop.yaml", Wording)
 TRUE = "We saw Alice there, and Alice smiled at the {}"
 
 

@@ -9,10 +9,10 @@ import yaml
 
 from pretrace.questions.answering import letter_in, split_units
 from pretrace.questions.cloze import mask, matches, named
-from pretrace.questions.controls import longest_option, odd_one_out
-from pretrace.questions.job import similar
-from pretrace.questions.prompts import read_wording
+from pretrace.questions.job import longest_option, odd_one_out, similar
+from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_keys
 
 PROMPTS = Path(__file__).parents[2] / "config" / "prompts" / "de_cop.yaml"
 
@@ -106,7 +106,7 @@ def test_a_continuation_matches_above_80_of_100():
 
 
 def test_the_papers_prompt_is_sent_as_printed():
-    wording = read_wording(PROMPTS)
+    wording = read_keys(PROMPTS, Wording)
     prompt = wording.de_cop.prompt("book", "Dune", "Frank Herbert", ["one", "t{w}o", "three", "four"])
     assert prompt.plain == (
         "You are entering a multiple choice questions exam. You should directly answer each question by choosing the "
@@ -154,8 +154,8 @@ def test_a_wrong_file_of_prompts_is_named_by_its_key(tmp_path, section, key, tex
     given[section][key] = text
     (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
     with pytest.raises(InputError, match=words):
-        read_wording(tmp_path / "de_cop.yaml")
+        read_keys(tmp_path / "de_cop.yaml", Wording)
     del given[section]
     (tmp_path / "de_cop.yaml").write_text(yaml.safe_dump(given))
     with pytest.raises(InputError, match=f"missing key '{section}'"):
-        read_wording(tmp_path / "de_cop.yaml")
+        read_keys(tmp_path / "de_cop.yaml", Wording)

@@ -13,19 +13,20 @@ from pretrace.models.target import load_checkpoint
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.answering import Prompt, Reply
 from pretrace.questions.local import LocalAnswerer
-from pretrace.questions.prompts import read_wording
+from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import (
     ROUNDS,
+    ParaphrasePrompts,
     continue_texts,
     paraphrase,
     paraphrases_in,
-    read_prompts,
 )
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_keys
 
 FOLDER = Path(__file__).parents[2] / "config" / "prompts"
 PROMPTS = FOLDER / "paraphrase.yaml"
-WORDING = read_wording(FOLDER / "de_cop.yaml")
+WORDING = read_keys(FOLDER / "de_cop.yaml", Wording)
 OPENED = ["The state of the union is strong", "the people of the United States", "Alone"]
 TEXT = "The state of the union is strong."
 GOOD = "Example B: The union's state is strong.\n\nExample C: Strong is the union.\n\nExample D: The union does well."
@@ -73,7 +74,7 @@ def test_a_text_with_empty_lines_has_paraphrases_with_empty_lines():
 
 
 def test_the_prompt_is_the_papers_and_depends_on_the_length():
-    prompts = read_prompts(PROMPTS)
+    prompts = read_keys(PROMPTS, ParaphrasePrompts)
     short, long = prompts.prompt(TEXT), prompts.prompt("word " * 144)
     assert short.user.startswith(
         "Generate always 3 possible paraphrases for the following text that is identified"
@@ -105,7 +106,7 @@ def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
     writer = Scripted(answers)
     table = benchmark_of("first text", "second text", "never", "first text")
     with caplog.at_level("WARNING", logger="pretrace"):
-        view = paraphrase(table, writer, read_prompts(PROMPTS), "tested")
+        view = paraphrase(table, writer, read_keys(PROMPTS, ParaphrasePrompts), "tested")
     assert writer.asked == [3, 2, 2, 1, 1]  # equal texts once
     assert len(writer.asked) == ROUNDS
     assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3 + ["t3"] * 3
@@ -116,7 +117,12 @@ def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
 
 def test_a_model_that_never_follows_the_form_is_an_error():
     with pytest.raises(InputError, match="no answer in 5 rounds had the form"):
-        paraphrase(benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), read_prompts(PROMPTS), "tested")
+        paraphrase(
+            benchmark_of(TEXT),
+            Scripted(lambda prompt, again: "no"),
+            read_keys(PROMPTS, ParaphrasePrompts),
+            "tested",
+        )
 
 
 def writer_by(entry, folder):
@@ -140,7 +146,7 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
     with Loopback(respond) as server:
         for _ in range(2):
             with writer_by({"api": api_at(server.url, endpoint="chat")}, tmp_path) as writer:
-                view = paraphrase(benchmark_of(TEXT), writer, read_prompts(PROMPTS), "tested")
+                view = paraphrase(benchmark_of(TEXT), writer, read_keys(PROMPTS, ParaphrasePrompts), "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
     assert bodies[0] == bodies[1]

@@ -21,7 +21,7 @@ FREE = {
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
     loaded = load_written(tmp_path, study(runs=[RUN | {"extraction": {}}]))
     [run] = loaded.runs
-    assert (run.extraction.plain(), run.methods, run.questions) == (WHOLE, [], [])
+    assert (run.extraction.to_json(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(loaded.artifacts) == ["extraction", "extraction_map"]
     requests = Plan(loaded).pair("smollm2-135m", "sotu").requests
     assert [request.reading.windows for request in requests] == [None, "past_context"]
@@ -32,7 +32,7 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
 def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
     for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
         loaded = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
-        assert loaded.runs[0].extraction.plain() == CUT | {"suffix": 30, "stride": stride}
+        assert loaded.runs[0].extraction.to_json() == CUT | {"suffix": 30, "stride": stride}
         [request] = Plan(loaded).pair("smollm2-135m", "sotu").requests
         assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 

@@ -93,7 +93,11 @@ def panel(*written, **keys):
 
 
 def registered(slug):
-    return load_study(CONFIG | {"study": "embedded"}, ROOT / "config").models.entries[slug].written()
+    return (
+        load_study(CONFIG | {"study": "embedded"}, ROOT / "config")
+        .models.entries[slug]
+        .to_json(defaults=False)
+    )
 
 
 REFUSED = [

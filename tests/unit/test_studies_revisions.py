@@ -16,10 +16,10 @@ from pretrace.models.entries import HubModel
 from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
-from pretrace.runtime.hub import names_in, pinned, repositories_of
+from pretrace.runtime.hub import names_in, pinned, pins_of, repositories_of
 from pretrace.runtime.provenance import repositories
-from pretrace.studies.registries import Registry
-from pretrace.studies.revisions import asked_for, load_revisions, yaml_of
+from pretrace.studies.registries import Registry, load_revisions
+from pretrace.studies.shared import asked_for
 from tiny_models import tiny_model
 
 PYTHIA, WIKIMIA, VIEWS, C4 = "EleutherAI/pythia-70m", "swj0419/WikiMIA", "someone/views", "allenai/c4"
@@ -93,7 +93,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     with pinned(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
-            fetch_dataset(BENCHMARK.written(), part, tmp_path / part, seed=0, attempts=2)
+            fetch_dataset(BENCHMARK.to_json(defaults=False), part, tmp_path / part, seed=0, attempts=2)
         shard = stream_shard(CORPUS, 0, 1, tmp_path / "0.parquet", attempts=1)
         assert len(names_in(C4, "dataset", "main")) == 1
     write_json(tmp_path / "shard.json", shard)
@@ -110,7 +110,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
         "what was asked for, in whose place the pin was read"
     )
     assert read_json(tmp_path / "checkpoint.json")["files"]["model.safetensors"]
-    text, several = yaml_of(repositories(records), {})
+    text, several = pins_of(repositories(records), {})
     assert not several
     again = load_revisions(written(tmp_path / "again.yaml", yaml.safe_load(text)), registries())
     assert again == pins, "what a run writes pins what it read"
@@ -150,11 +150,11 @@ def test_texts_and_views_are_pinned_each_by_its_repository(tmp_path):
 def test_what_a_part_of_a_study_did_not_read_keeps_its_pin():
     pins = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: OLD, C4: OLD}}
     read = [{"kind": "dataset", "hub": hub, "commit": NEW} for hub in (WIKIMIA, VIEWS)]
-    text, _ = yaml_of(read, pins)
+    text, _ = pins_of(read, pins)
     kept = {"models": {PYTHIA: OLD}, "datasets": {WIKIMIA: NEW, VIEWS: NEW, C4: OLD}}
     assert yaml.safe_load(text) == kept
     read = [{"kind": "dataset", "hub": C4, "commit": commit} for commit in (OLD, NEW)]
-    text, several = yaml_of([*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {})
+    text, several = pins_of([*read, {"kind": "model", "hub": PYTHIA, "commit": OLD}], {})
     assert several == [C4], "read at several commits: left out and named"
     assert yaml.safe_load(text) == {"models": {PYTHIA: OLD}, "datasets": {}}
 

@@ -148,7 +148,7 @@ def changes(before: str, after: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("percent", [10, 15, 20])
 def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percent):
     for seed in range(10):
-        [[changed]] = synonyms_by_embeddings([TEXT], *table, percent, [seed])
+        [[changed]] = synonyms_by_embeddings([TEXT], *table, percent, [seed], 1)
         pairs = changes(TEXT, changed)
         assert len(pairs) == len(TEXT.split()) * percent // 100
         for before, after in pairs:
@@ -160,7 +160,7 @@ def test_the_share_of_words_is_replaced_by_near_ones_in_their_case(table, percen
 
 def test_function_words_and_words_of_several_tokens_stay(table, caplog):
     with caplog.at_level(logging.WARNING, logger="pretrace"):
-        [[changed]] = synonyms_by_embeddings([TEXT], *table, 99, [0])
+        [[changed]] = synonyms_by_embeddings([TEXT], *table, 99, [0], 1)
     assert [before.strip(",;:.") for before, _ in changes(TEXT, changed)] == [
         "King", "city", "duke", "QUEEN", "village", "county", "czar"
     ]  # fmt: skip
@@ -176,7 +176,7 @@ def test_replacements_are_the_nearest_by_cosine_without_the_tables_mean(table):
     unit = centred / np.linalg.norm(centred, axis=1, keepdims=True)
     likeness = dict(zip(words, unit @ unit[words.index("queen")], strict=True))
     expected = sorted(set(words) - {"queen"}, key=lambda word: -likeness[word])[:NEAREST]
-    seen = {synonyms_by_embeddings(["queen"], *table, 99, [0])[0][0]} - {"queen"}
+    seen = {synonyms_by_embeddings(["queen"], *table, 99, [0], 1)[0][0]} - {"queen"}
     seen |= {text for seed in range(40) for text in neighbours_by_embeddings(["queen"], *table, 5, [seed])[0]}
     assert seen == set(expected)
 
@@ -198,7 +198,7 @@ def test_chinese_words_are_replaced_by_chinese_words(tmp_path):
     tokenizer = made_up_tokenizers.byte_level(lines, pre_tokenizers.ByteLevel(add_prefix_space=False))
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     embeddings = np.random.default_rng(0).normal(size=(len(fast), 8))
-    [[changed]] = synonyms_by_embeddings([text], embeddings, fast, 20, [0])
+    [[changed]] = synonyms_by_embeddings([text], embeddings, fast, 20, [0], 1)
     assert changed != text
     rest = changed
     for word in sorted(words, key=len, reverse=True):

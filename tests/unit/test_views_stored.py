@@ -12,10 +12,11 @@ from tiny_checkpoints import causal_checkpoint, masked_model
 
 from pretrace.models.checkpoint import register_local
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import read_keys
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
 from pretrace.views.stored import imported_view, make_view, rendered_texts, viewed
-from pretrace.views.zero_access import complete, read_openings
+from pretrace.views.zero_access import Openings, complete
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
 TEXTS = [" ".join((WORDS * 3)[i : i + 20]) for i in range(6)]
@@ -130,7 +131,7 @@ def test_a_stored_view_is_needed_and_a_stored_altered_text_stands_beside_the_ori
 def test_openings_are_a_list_of_texts_and_nothing_else(tmp_path, text):
     (tmp_path / "given.yaml").write_text(text)
     with pytest.raises(InputError, match=r"given\.yaml: .*(a list of texts|'prompts')"):
-        read_openings(tmp_path / "given.yaml")
+        read_keys(tmp_path / "given.yaml", Openings)
 
 
 def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_texts_have_words(causal):

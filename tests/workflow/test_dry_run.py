@@ -36,6 +36,7 @@ import sys
 import yaml
 
 {imports}
+from pretrace.studies import Plan, load_study
 study = load_study(yaml.safe_load(open("config/config.yaml", encoding="utf-8")))
 found = Plan(study)
 assert [request for run in study.runs for request in found.pair(run.model, run.benchmark).pass_requests]

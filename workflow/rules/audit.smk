@@ -12,7 +12,7 @@ rule audit_texts:
         "results/<study>/audit/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/audit_texts/{model}/{benchmark}.log",
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=code_digest("audit_texts"),
         runs=pair.run_parameters,

@@ -1,38 +1,17 @@
 # The study, resolved, and what rules look up in it. No rules here.
-import gc
-import os
 import re
-import sys
 from functools import cache
-from pathlib import Path
-from time import time
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
-from pretrace.runtime.errors import InputError, printable
 from pretrace.runtime.files import content_of
-from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured
-from pretrace.studies.shared import SEALING, SOON
-from pretrace.studies.user_files import announcement, check_user_files
+from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
-STARTED = time()
-# the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
-os.environ.setdefault("TQDM_DISABLE", "1")
-# a study is many objects that all stay: to search them for garbage takes as long as to make them
-gc.disable()
-try:
-    prepare_terminal()
-    STUDY = load_study(config, config_folder())
-    PLAN = Plan(STUDY)
-    for remark in check_user_files(PLAN, config):
-        say(remark, to=sys.stderr)
-except InputError as error:
-    sys.exit(f"error: {error}")
-gc.freeze()
-gc.enable()
+PLAN = plan_workflow(config, config_folder())
+STUDY = PLAN.study
 
 
 pathvars:
@@ -107,15 +86,3 @@ def configuration(wildcards):
 def seal_of_study():
     """The sealed plan that every pass of an audit waits for, or [] for other studies."""
     return ancient("results/<study>/seals.json") if PLAN.is_sealed else []
-
-
-def print_conclusion():
-    """Print the conclusion, the number of warnings and the path of the report, if this run wrote them."""
-    folder = f"results/{STUDY.name}"
-    headline = Path(f"{folder}/headline.txt")
-    if headline.exists() and headline.stat().st_mtime >= STARTED:
-        print(printable(headline.read_text(encoding="utf-8")), end="")
-        folders = ["results/logs", f"{folder}/logs"]
-        if warned := len(warnings_since(STARTED, folders)):
-            say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
-        say(f"the report is {folder}/report.html")

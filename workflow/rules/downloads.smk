@@ -20,7 +20,6 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
-    priority: SOON
     params:
         download=lambda wildcards: asked().download(wildcards.file),
         attempts=config["attempts"],

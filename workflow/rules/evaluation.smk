@@ -9,7 +9,7 @@ rule evaluate_methods:
         placebos="results/<study>/placebos/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/evaluate_methods/{model}/{benchmark}.log",
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=code_digest("evaluate_methods"),
         study=STUDY.name,
@@ -33,7 +33,7 @@ rule compute_statistic:
         "results/<study>/logs/compute_statistic/{statistic}/{model}/{benchmark}.log",
     wildcard_constraints:
         statistic=alternatives(STATISTICS),
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=lambda wildcards: code_digest(
             "compute_statistic", "evaluation/statistics.py", wildcards.statistic
@@ -56,7 +56,7 @@ rule measure_extraction:
         summary="results/<study>/extraction/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/measure_extraction/{model}/{benchmark}.log",
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=code_digest("measure_extraction"),
         encoding=model.encoding,

@@ -74,7 +74,7 @@ rule calibrate_answers:
         "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/calibrate_answers/{model}/{benchmark}.log",
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,

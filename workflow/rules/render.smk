@@ -88,7 +88,7 @@ rule render_report:
         study=STUDY.name,
         title=lambda wildcards: STUDY.title,
         configuration=configuration,
-        artifacts=[artifact.plain() for artifact in STUDY.artifacts.values()],
+        artifacts=[artifact.to_json() for artifact in STUDY.artifacts.values()],
         names=lambda wildcards: PLAN.glossary,
         left_out=PLAN.left_out,
         shots=PLAN.benchmarks_with_shots,

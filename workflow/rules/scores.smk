@@ -12,7 +12,7 @@ rule score_methods:
         "results/<study>/scores/{model}/{benchmark}.parquet",
     log:
         "results/<study>/logs/score_methods/{model}/{benchmark}.log",
-    priority: pair.priority_of_results
+    priority: pair.priority
     params:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,

@@ -11,7 +11,6 @@ rule seal_plan:
         update("results/<study>/seals.json"),
     log:
         "results/<study>/logs/seal_plan.log",
-    priority: SEALING
     params:
         plan=PLAN.sealed(config),
         contents=[content_of(path) for path in PLAN.user_texts],

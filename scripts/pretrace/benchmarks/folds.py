@@ -52,13 +52,17 @@ def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
     """
     few = classes_with_few_documents((text.label for text in texts), (text.document for text in texts))
     units: list[Hashable] = _blocks(texts) if few else [text.document or (i,) for i, text in enumerate(texts)]
-    joined = _groups(len(texts))
-    _merge_equal(joined, units)
-    _merge_equal(joined, [unicodedata.normalize("NFC", text.text) for text in texts])
-    _merge_equal(joined, [
-        (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None) if text.matched else (i,)
+    matched: list[Hashable] = [
+        (text.matched, unit[1] if isinstance(unit, tuple) and text.document else None)
+        if text.matched
+        else (i,)
         for i, (text, unit) in enumerate(zip(texts, units, strict=True))
-    ])  # fmt: skip
+    ]
+    joined = _groups(len(texts))
+    for values in (units, [unicodedata.normalize("NFC", text.text) for text in texts], matched):
+        first: dict[Hashable, int] = {}
+        for i, value in enumerate(values):
+            joined.merge(i, first.setdefault(value, i))
     return Folds(_deal(texts, joined, seed), "block" if few else "document")
 
 
@@ -147,9 +151,3 @@ def _groups(n: int) -> "DisjointSet":
     from scipy.cluster.hierarchy import DisjointSet
 
     return DisjointSet(range(n))
-
-
-def _merge_equal(groups: "DisjointSet", values: Sequence[Hashable]) -> None:
-    first: dict[Hashable, int] = {}
-    for i, value in enumerate(values):
-        groups.merge(i, first.setdefault(value, i))

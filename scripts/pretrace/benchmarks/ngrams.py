@@ -64,8 +64,6 @@ def within(snippets: Sequence[Sequence[Text]], *, ngram: int, share: float) -> l
     nonmembers = Counter(snippet[0].subset for snippet in snippets if snippet[0].label == 0)
     removed = Counter(snippet[0].subset for snippet, leaves in zip(snippets, near, strict=True) if leaves)
     for subset, count in sorted(nonmembers.items()):
-        log.info(
-            "%s: %d of %d non-members share more than %g of their %d-grams with the members; left out",
-            subset or "all", removed[subset], count, share, ngram,
-        )  # fmt: skip
+        told = f"{removed[subset]} of {count} non-members share more than {share:g} of their {ngram}-grams"
+        log.info("%s: %s with the members; left out", subset or "all", told)
     return [snippet for snippet, leaves in zip(snippets, near, strict=True) if not leaves]

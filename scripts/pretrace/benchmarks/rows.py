@@ -68,9 +68,8 @@ def rows(path: Path) -> Iterator[tuple[str, Row]]:
     except OSError as error:  # a name of 300 letters
         raise InputError(f"{path!s:.60}...: {error.strerror}; give a file: {FORMATS}.") from error
     if not is_file:
-        raise InputError(
-            f"{path} {'is a folder' if is_folder else 'does not exist'}; give a file: {FORMATS}."
-        )
+        problem = "is a folder" if is_folder else "does not exist"
+        raise InputError(f"{path} {problem}; give a file: {FORMATS}.")
     if (kind := format_of(path.name)) is None:
         raise InputError(f"{path}: the file name must end in {FORMATS}.")
     return _READERS[kind](path)
@@ -116,9 +115,8 @@ def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
             advice = _instead_of_jsonl(line, number)
             raise InputError(f"{where}: this line is not valid JSON ({error}); {advice}.") from error
         if not isinstance(row, dict):
-            raise InputError(
-                f'{where}: this line is not a JSON object; write {{"input": ..., "label": ...}}.'
-            )
+            example = '{"input": ..., "label": ...}'
+            raise InputError(f"{where}: this line is not a JSON object; write {example}.")
         yield where, row
 
 
@@ -178,10 +176,9 @@ def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
                 )
             yield where, {column: cell or None for column, cell in zip(header, cells, strict=True)}
     except csv.Error as error:
+        problem = f"this is not valid CSV ({error}); save it again with quotes"
         if "new-line character" in str(error):  # the line ends that Excel calls Macintosh
             problem = "a line ends in a carriage return alone; save it with line ends of Unix or Windows"
-        else:
-            problem = f"this is not valid CSV ({error}); save it again with quotes"
         raise InputError(f"{path}:{reader.line_num or 1}: {problem}.") from error
 
 
@@ -191,16 +188,10 @@ def _checked_header(where: str, cells: list[str], separator: str) -> list[str]:
             f"{where}: the first line is a JSON object, not the names of columns; end the name of the file in .jsonl."
         )
     if len(cells) == 1 and (separated_by := _separator(cells[0])):
-        advice = (
-            "separate them by commas (in a spreadsheet, save as CSV with the field separator ',')"
-            if separator == ","
-            else "separate them by tabs"
-        )
-        raise InputError(
-            f"{where}: the columns are separated by {separated_by}; {advice}, or write JSON lines (.jsonl)."
-        )
-    twice = sorted({cell for cell in cells if cells.count(cell) > 1})
-    if twice:
+        commas = "separate them by commas (in a spreadsheet, save as CSV with the field separator ',')"
+        advice = f"{commas if separator == ',' else 'separate them by tabs'}, or write JSON lines (.jsonl)"
+        raise InputError(f"{where}: the columns are separated by {separated_by}; {advice}.")
+    if twice := sorted({cell for cell in cells if cells.count(cell) > 1}):
         raise InputError(f"{where}: the header names {', '.join(map(repr, twice))} twice; keep one.")
     return cells
 
@@ -247,9 +238,7 @@ def _words(text: str) -> str:
     if text.encode(errors="ignore").decode() != text:
         raise ValueError("holds half a surrogate pair, which is not text; encode it as UTF-8")
     if all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text):
-        raise ValueError(
-            "shows nothing, it holds control or zero-width characters alone; fill it, or drop the row"
-        )
+        raise ValueError("shows nothing, it holds control or zero-width characters; fill it, or drop the row")
     return text
 
 
@@ -258,9 +247,8 @@ LONGEST_NAME = 500  # characters; a longer id, document or subset is a text in t
 
 def _short(name: str) -> str:
     if len(name) > LONGEST_NAME:
-        raise ValueError(
-            f"has {len(name)} characters, more than {LONGEST_NAME}; is it a text? Give a short name"
-        )
+        told = f"has {len(name)} characters, more than {LONGEST_NAME}"
+        raise ValueError(f"{told}; is it a text? Give a short name")
     return name
 
 
@@ -323,8 +311,6 @@ def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Pa
     if len(files) > 1 and holding:
         files = {name: path for name, path in files.items() if holding in name.rpartition("/")[2].lower()}
     if len(files) != 1:
-        listed = ", ".join(files) or "none"
-        raise InputError(
-            f"{source}: exactly one file ending in {' or '.join(endings)} is needed; found: {listed}."
-        )
+        needed, listed = " or ".join(endings), ", ".join(files) or "none"
+        raise InputError(f"{source}: exactly one file ending in {needed} is needed; found: {listed}.")
     return next(iter(files.values()))

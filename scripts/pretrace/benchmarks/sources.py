@@ -43,10 +43,10 @@ class Text:
         return Slice(self.subset, self.length)
 
 
-def cut(words: Sequence[str], start: int, length: int, **about: Any) -> Text:
-    """Return `length` of a document's words from `start` on; `about` has the text's other fields, its id and label."""
+def cut(words: Sequence[str], start: int, length: int, text_id: str, **about: Any) -> Text:
+    """Return `length` of a document's words from `start` on; `about` has the text's other fields, the label too."""
     text = " ".join(words[start : start + length])
-    return Text(text=text, length=length, span=(start, start + length), **about)
+    return Text(text_id, text, length=length, span=(start, start + length), **about)
 
 
 class PrefixDraws(Keys):

@@ -40,9 +40,8 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     _check(texts, name)
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
-    further = (
-        [column for column, _ in QUESTION_COLUMNS] if any(text.passage is not None for text in texts) else []
-    )
+    asked_about = any(text.passage is not None for text in texts)
+    further = [column for column, _ in QUESTION_COLUMNS] if asked_about else []
     further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
     own = [column for column in (*SCHEMA.names, *further) if column != "fold"]
     frame = pd.DataFrame({column: [getattr(text, column) for text in texts] for column in own})
@@ -60,9 +59,8 @@ def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) ->
     )
     for key, count in expected.items():
         if surplus := counts[key] - count:
-            log.warning(
-                "%s: %d texts of %s, where %d are published: %+d", name, counts[key], key, count, surplus
-            )
+            told = (counts[key], key, count, surplus)
+            log.warning("%s: %d texts of %s, where %d are published: %+d", name, *told)
 
 
 def _check(texts: list[Text], name: str) -> None:
@@ -70,9 +68,8 @@ def _check(texts: list[Text], name: str) -> None:
         raise InputError(f"benchmark {name} has no texts.")
     text_id, count = Counter(text.text_id for text in texts).most_common(1)[0]
     if count > 1:
-        raise InputError(
-            f"benchmark {name}: the id '{text_id}' is given to {count} texts; ids must be unique."
-        )
+        given = f"the id '{text_id}' is given to {count} texts"
+        raise InputError(f"benchmark {name}: {given}; ids must be unique.")
     for text in texts:
         if not text.text.strip():
             raise InputError(f"benchmark {name}: the text '{text.text_id}' is empty.")
@@ -94,6 +91,4 @@ def _log_counts(texts: list[Text], unit: str, name: str) -> None:
     if repeated := len(texts) - len(labels_of):
         log.info("%s: %d texts equal an earlier one; equal texts share a fold", name, repeated)
     if contradictory := sum({0, 1} <= own for own in labels_of.values()):
-        log.warning(
-            "%s: %d texts are labelled both member and non-member; kept as they are", name, contradictory
-        )
+        log.warning("%s: %d texts are labelled both member and non-member; all are kept", name, contradictory)

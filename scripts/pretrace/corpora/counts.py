@@ -25,12 +25,8 @@ def count_tokens(documents: Path, tokenizer: Any, out: Path, max_tokens: int | N
     """
     encode, special = _encoder(tokenizer)
     counts = np.zeros(1 + max(chain(tokenizer.get_vocab().values(), special)), np.int64)
-    with (
-        open_parquet(documents) as file,
-        Progress(
-            f"counting tokens of shard {documents.stem}", total=file.metadata.num_rows, unit="documents"
-        ) as progress,
-    ):
+    what = f"counting tokens of shard {documents.stem}"
+    with open_parquet(documents) as file, Progress(what, file.metadata.num_rows, "documents") as progress:
         for group in range(file.num_row_groups):
             texts = file.read_row_group(group, columns=["text"])["text"]
             for batch in by_size(texts.to_pylist(), _BATCH, size=len):
@@ -46,14 +42,12 @@ def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]]
 
     `tokenizer`: a `tokenizers.Tokenizer`, or a slow tokenizer of transformers.
     """
+    plain = {"add_special_tokens": False}
     if not hasattr(tokenizer, "encode_batch_fast"):
-        return lambda texts: (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts), set(
-            tokenizer.all_special_ids
-        )
+        special = set(tokenizer.all_special_ids)
+        return lambda texts: (tokenizer(text, **plain)["input_ids"] for text in texts), special
     special = {id for id, token in tokenizer.get_added_tokens_decoder().items() if token.special}
-    return lambda texts: (
-        each.ids for each in tokenizer.encode_batch_fast(texts, add_special_tokens=False)
-    ), special
+    return lambda texts: (each.ids for each in tokenizer.encode_batch_fast(texts, **plain)), special
 
 
 def reduce_counts(paths: Iterable[Path], out: Path) -> None:

@@ -115,10 +115,7 @@ def write_texts(texts: Iterable[str], out: Path, title: str) -> None:
     import pyarrow as pa
 
     schema = pa.schema([pa.field("text", pa.string(), nullable=False)])
-    with (
-        parquet_writer(out, schema) as writer,
-        Progress(title, total=None, unit="characters") as progress,
-    ):
+    with parquet_writer(out, schema) as writer, Progress(title, None, "characters") as progress:
         for group in by_size(texts, CHARACTERS_OF_A_GROUP, size=len):
             writer.write_table(pa.table({"text": group}, schema=schema))
             progress.update(sum(map(len, group)))

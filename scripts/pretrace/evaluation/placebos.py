@@ -17,7 +17,7 @@ from pretrace.evaluation import metrics
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.scores import EvaluationSet, Scores, ScoresByColumn, UnitScores, ranked_units
 from pretrace.evaluation.selection import Rankings, Settings, choose
-from pretrace.methods.registry import find
+from pretrace.methods.settings import find
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress

@@ -8,13 +8,19 @@ import importlib
 import pkgutil
 
 from pretrace.methods.inputs import Inputs
-from pretrace.methods.needs import Chosen, altered_views, most_shots, obstacle, prefix_needs, prefix_passes
-from pretrace.methods.registry import INPUTS, METHODS, NEEDS, Method, find, input_kind, method
+from pretrace.methods.registry import INPUTS, METHODS, NEEDS, Method, input_kind, method
 from pretrace.methods.settings import (
+    Chosen,
+    altered_views,
     cross_fitted,
     empty_score,
+    find,
     is_limit,
+    most_shots,
+    obstacle,
     parse_setting,
+    prefix_needs,
+    prefix_passes,
     setting_name,
     settings,
 )

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from pretrace.methods.needs import ALTERED_VIEWS, FULL_VOCABULARY
-from pretrace.methods.registry import Method
+from pretrace.methods.registry import ALTERED_VIEWS, FULL_VOCABULARY, Method
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
@@ -96,9 +95,8 @@ class PassReader(dict[str, list[Row]]):
 def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
     token_ids = _arrays(batch, "token_ids", np.int64)
     numbers = {name: _arrays(batch, name, np.float64) for name in ("logprobs", *FULL_VOCABULARY)}
-    ids, variants, reasons, shots_used = (
-        batch[column].to_pylist() for column in ("text_id", "variant", "skipped", "shots_used")
-    )
+    columns = ("text_id", "variant", "skipped", "shots_used")
+    ids, variants, reasons, shots_used = (batch[column].to_pylist() for column in columns)
     rows: list[tuple[str, int, Row]] = []
     for i, reason in enumerate(reasons):
         statistics: Row = reason or "no scored token"
@@ -161,11 +159,8 @@ class Inputs:
                 f"the passes of {self.passes.name} lack '{plain.name}', which methods of the run need. Delete their "
                 "manifest in results/passes/ and run the same command again."
             )
-        altered = {
-            need: self.rows(plain.changed(altered=view))
-            for need, view in ALTERED_VIEWS.items()
-            if need in needs
-        }
+        views = {need: view for need, view in ALTERED_VIEWS.items() if need in needs}
+        altered = {need: self.rows(plain.changed(altered=view)) for need, view in views.items()}
         absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]

@@ -29,6 +29,27 @@ NEEDS: dict[str, str] = {
 }
 """The words for what a method can ask for; each kind of input adds its own."""
 
+ALTERED_VIEWS = {"lowercase": "lowercase"}
+"""Needs that a further view of the text answers -> the name of that view."""
+
+PREFIXES = {"nonmember_prefix": "nonmember", "member_prefix": "member"}
+"""Needs that a prefix answers -> the kind of its shots."""
+
+OF_WHOLE_PREDICTIONS = ("entropies", "variances")
+"""Needs that a model meets only with the probabilities of all tokens."""
+
+FULL_VOCABULARY = (*OF_WHOLE_PREDICTIONS, "highest", "ranks", "top40")
+"""Needs that a model meets only with the probabilities of further tokens than the text's own: all, or the likeliest."""
+
+# fmt: off
+CASELESS = frozenset({
+    "am", "ar", "as", "bn", "bo", "ckb", "dv", "dz", "fa", "gu", "he", "hi", "ja", "ka", "km", "kn", "ko",
+    "ks", "lo", "ml", "mr", "my", "ne", "or", "pa", "ps", "sa", "sd", "si", "ta", "te", "th", "ti", "ug",
+    "ur", "yi", "yue", "zh",
+})
+# fmt: on
+"""ISO 639 codes of languages whose script has no lower case."""
+
 
 @dataclass(frozen=True)
 class InputKind:
@@ -114,12 +135,8 @@ class Method:
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
     def needs_of(self, parameters: Mapping[str, Any]) -> frozenset[str]:
-        values = self.defaults | dict(parameters)
-        absent = (
-            need
-            for need, only in self.only_for.items()
-            if any(values[name] != value for name, value in only.items())
-        )
+        values = (self.defaults | dict(parameters)).items()
+        absent = (need for need, only in self.only_for.items() if not only.items() <= values)
         return frozenset(self.needs).difference(absent)
 
     @property
@@ -129,7 +146,7 @@ class Method:
 
     @property
     def reads_passes(self) -> bool:
-        """Tell whether a score is made of log-probabilities."""
+        """Return whether a score is made of log-probabilities."""
         return self.scope == "text" and not (self.input and self.input.without_passes)
 
     @property
@@ -174,15 +191,10 @@ def method(
         for parameter in keywords:
             if parameter.default is parameter.empty or parameter.annotation is parameter.empty:
                 raise InputError(f"{where}: parameter '{parameter.name}' needs a type and a default value.")
-        entry = Method(
-            id,
-            tuple(needs),
-            {parameter.name: parameter.default for parameter in keywords},
-            {name: tuple(values) for name, values in (grid or {}).items()},
-            get_type_hints(function, include_extras=True),
-            function=function,
-            **facts,
-        )
+        defaults = {parameter.name: parameter.default for parameter in keywords}
+        grids = {name: tuple(values) for name, values in (grid or {}).items()}
+        types = get_type_hints(function, include_extras=True)
+        entry = Method(id, tuple(needs), defaults, grids, types, function=function, **facts)
         for mistake in _mistakes(entry):
             raise InputError(f"{where}: {mistake}")
         METHODS[id] = entry
@@ -208,15 +220,3 @@ def _mistakes(entry: Method) -> Iterator[str]:
     for name, values in entry.grid.items():
         if entry.defaults[name] not in values:
             yield f"the grid of '{name}' lacks its default {entry.defaults[name]!r}. Add it."
-
-
-def find(id: str) -> Method:
-    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
-    if id not in METHODS:
-        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
-    return METHODS[id]
-
-
-def find_any(id: str) -> Method:
-    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
-    return QUESTION_METHODS.get(id) or find(id)

@@ -10,9 +10,8 @@ import numpy as np
 
 from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
-from pretrace.methods.needs import FULL_VOCABULARY, PREFIXES, obstacle, prefix_passes
-from pretrace.methods.registry import NEEDS, Value, find
-from pretrace.methods.settings import Column, setting_name, settings
+from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Value
+from pretrace.methods.settings import Column, find, obstacle, prefix_passes, setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -123,16 +122,13 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
         columns = block.columns[start : start + at_once]
         keys = pd.DataFrame(columns).astype({"draw": "Int64"})
         keys["draw"] = keys["draw"].mask(keys["draw"] < 0)
-        frame = (
-            keys.loc[keys.index.repeat(len(block.ids))]
-            .reset_index(drop=True)
-            .assign(
-                unit="text",
-                id=block.ids * len(columns),
-                shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
-                score=block.scores[:, start : start + at_once].T.ravel(),
-            )[COLUMNS]
-        )
+        repeated = keys.loc[keys.index.repeat(len(block.ids))].reset_index(drop=True)
+        frame = repeated.assign(
+            unit="text",
+            id=block.ids * len(columns),
+            shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
+            score=block.scores[:, start : start + at_once].T.ravel(),
+        )[COLUMNS]
         words = dict.fromkeys(("unit", "id", *Column._fields), str)
         yield frame.astype({name: kind for name, kind in words.items() if name != "draw"})
 

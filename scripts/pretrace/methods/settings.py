@@ -1,12 +1,22 @@
-"""A setting has one value for each parameter of a method; a column of scores is a method at a setting."""
+"""A method at a setting, one value for each parameter: how it is written, and what it needs of a run."""
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
-from pretrace.methods.registry import Method, Value, find_any
+from pretrace.methods.registry import (
+    ALTERED_VIEWS,
+    CASELESS,
+    METHODS,
+    PREFIXES,
+    QUESTION_METHODS,
+    Method,
+    Value,
+)
 from pretrace.runtime.errors import InputError, nearest
+from pretrace.runtime.schema import Keys
+from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 
 class Column(NamedTuple):
@@ -23,6 +33,18 @@ class Column(NamedTuple):
     start_token: str = ""
     draw: int = -1
     reference: str = ""
+
+
+def find(id: str) -> Method:
+    """Return the method of an id that scores texts; `InputError` with the nearest id for an unknown one."""
+    if id not in METHODS:
+        raise InputError(f"unknown method '{id}': {nearest(id, METHODS)}")
+    return METHODS[id]
+
+
+def find_any(id: str) -> Method:
+    """Return the method of an id, whether it scores texts or asks questions; `InputError` as `find`."""
+    return QUESTION_METHODS.get(id) or find(id)
 
 
 def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[dict[str, Value]]:
@@ -89,9 +111,7 @@ def cross_fitted(id: str) -> bool:
 def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
     values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     if not values:
-        raise InputError(
-            f"parameter '{name}' of method '{method.id}': the list is empty. Give at least one value."
-        )
+        raise InputError(f"parameter '{name}' of method '{method.id}': the list is empty. Give a value.")
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
 
 
@@ -106,17 +126,15 @@ def _value(method: Method, name: str, value: Any) -> Value:
         kind, (above, most) = get_args(kind)
     if get_origin(kind) is Literal:
         if value not in get_args(kind):
-            raise InputError(
-                f"{where}: {value!r} is not one of its values: {nearest(str(value), get_args(kind))}"
-            )
+            hint = nearest(str(value), get_args(kind))
+            raise InputError(f"{where}: {value!r} is not one of its values: {hint}")
         return value
     whole = kind is int or kind is bool
     if isinstance(value, bool) != (kind is bool) or not isinstance(value, int if whole else int | float):
         raise InputError(f"{where}: {value!r} is not {_NAMES[kind]}.")
     if not above < value <= most or not math.isfinite(value):
-        raise InputError(
-            f"{where}: {value!r} is out of range; it must be above {above:g} and at most {most:g}."
-        )
+        bounds = f"above {above:g} and at most {most:g}"
+        raise InputError(f"{where}: {value!r} is out of range; it must be {bounds}.")
     if kind is float and float(format(value, "g")) != value:
         raise InputError(f"{where}: {value!r} has more than the 6 digits that a setting's name holds.")
     return kind(value)
@@ -140,3 +158,97 @@ def _read(written: str) -> Value:
         except ValueError:
             continue
     return written
+
+
+class Obstacle(NamedTuple):
+    """Why a run cannot have rows of a method, and what to add so that it can ("" where nothing would help)."""
+
+    reason: str
+    remedy: str
+
+
+def obstacle(
+    id: str,
+    run: Mapping[str, Any],
+    parameters: Mapping[str, Any] | None = None,
+    *,
+    language: str,
+    has_prefixes: bool = False,
+    lacking: Collection[str] = (),
+    log_probabilities: bool = True,
+) -> Obstacle | None:
+    """Return why a run cannot have rows of the method `id` in any of its settings; None if it can.
+
+    `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
+    "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
+    of tokens that the model does not give; `log_probabilities` is false for models without those of a text's tokens.
+    """
+    method = find(id)
+    needs = set(method.needs)
+    if method.reads_passes and not log_probabilities:
+        return Obstacle("the model gives no log-probabilities of a text", "")
+    kind = method.input
+    if kind and not kind.names(run):
+        return Obstacle(f"the run names no {kind.noun}", f"add {kind.remedy} to the run")
+    if needs & PREFIXES.keys() and not has_prefixes:
+        remedy = "add prefix: {pool: 7} to the benchmark's entry"
+        return Obstacle("no prefixes are drawn from the benchmark", remedy)
+    absent = needs & set(lacking)
+    if absent and all(method.needs_of(setting) & absent for setting in settings(id, parameters)):
+        return Obstacle("the model gives no full-vocabulary statistics", "")
+    if "lowercase" in needs and language.replace("_", "-").split("-")[0].lower() in CASELESS:
+        return Obstacle(f"the script of '{language}' has no lower case", "")
+    return None
+
+
+def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
+    """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
+    needs = {need for id in ids for need in find(id).needs}
+    fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
+    return fixed | set(neighbours if "neighbours" in needs else ())
+
+
+def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
+    """Return need -> (prefix, number of shots) of one setting of a method; empty for methods without a prefix."""
+    method = find(id)
+    values = method.defaults | dict(params)
+    passes = {}
+    for need in (need for need in PREFIXES if need in method.needs):
+        zero_access = need == "member_prefix" and values.get("access") == "zero"
+        kind = ZERO_ACCESS if zero_access else PREFIXES[need]
+        manipulated = bool(values.get("manipulate_prefix", False)) and not zero_access
+        prefix = Prefix(kind, str(values.get("separator", "none")), manipulated)
+        passes[need] = (prefix, int(values["shots"]))
+    return passes
+
+
+class Chosen(Keys):
+    """A method of a run, with the parameters that the run narrows."""
+
+    method: str
+    parameters: dict[str, Any] = {}
+
+
+def most_shots(methods: Iterable[Chosen]) -> int:
+    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
+    counts = (
+        int(str(params["shots"]))
+        for chosen in methods
+        if PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+    )
+    return max(counts, default=0)
+
+
+def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
+    """Return the (prefix, number of shots) whose passes a run's methods need, in each of its draws and views.
+
+    Methods that read texts alone need the shots, and no pass.
+    """
+    return {
+        wanted
+        for chosen in methods
+        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
+        for params in settings(chosen.method, chosen.parameters)
+        for wanted in prefix_passes(chosen.method, params).values()
+    }

@@ -15,12 +15,8 @@ from pretrace.runtime.logs import log
 
 VOCABULARIES = ("tokenizer.json", "tokenizer.model", "vocab.json", "vocab.txt", "spiece.model")
 BESIDE = (
-    "merges.txt",
-    "tokenizer_config.json",
-    "special_tokens_map.json",
-    "added_tokens.json",
-    "chat_template.jinja",
-)
+    "merges.txt", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "chat_template.jinja",
+)  # fmt: skip
 RECORD = "checkpoint.json"
 ADAPTER = "adapter_config.json"
 _VERIFIED = "verified.json"
@@ -138,9 +134,7 @@ def placed(out_dir: Path) -> Iterator[Path]:
     out_dir = Path(out_dir)
     (out_dir / RECORD).unlink(missing_ok=True)
     out_dir.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(
-        dir=out_dir.parent, prefix=f".{out_dir.name}.", suffix=".part"
-    ) as folder:
+    with tempfile.TemporaryDirectory(".part", f".{out_dir.name}.", out_dir.parent) as folder:
         yield Path(folder)
         for file in sorted(Path(folder).iterdir()):
             move_finished(file, out_dir / file.name)
@@ -171,9 +165,7 @@ def register_local(path: Path, checkpoint_json: Path, *, remote_code: bool = Fal
     """
     path = Path(path)
     if not path.is_dir():
-        raise InputError(
-            f"the checkpoint directory {path} does not exist (model with source: local, key path)"
-        )
+        raise InputError(f"the checkpoint directory {path} does not exist (source: local, key path)")
     checkpoint = write_checkpoint(path, checkpoint_json, "local", remote_code=remote_code)
     log.info("%s: %d files, digest %s", path, len(checkpoint.files), checkpoint.digest[:12])
     return checkpoint
@@ -227,28 +219,22 @@ def _shards_of(index: Path) -> list[str]:
     """Read the names of the files that an index of weights names."""
     content = read_json(index)
     shards = content.get("weight_map") if isinstance(content, dict) else None
-    if (
-        not isinstance(shards, dict)
-        or not shards
-        or not all(isinstance(name, str) for name in shards.values())
-    ):
+    names = [*shards.values()] if isinstance(shards, dict) else []
+    if not names or not all(isinstance(name, str) for name in names):
         raise InputError(
-            f"{index} has no weight_map from the names of weights to their files: save the model again."
+            f"{index} has no weight_map from the names of weights to files: save the model again."
         )
-    return sorted(set(shards.values()))
+    return sorted(set(names))
 
 
 def _refuse_integers(path: Path, tensors: Iterable[Tensor]) -> None:
     """Raise `InputError` for integer weights unless config.json says how they are quantised."""
-    integers = [
-        tensor
-        for tensor in tensors
-        if tensor.dtype in _INTEGERS and tensor.name.endswith(("weight", "_proj"))
-    ]
-    if integers and "quantization_config" not in (path / "config.json").read_text(encoding="utf-8"):
+    weights = (tensor for tensor in tensors if tensor.name.endswith(("weight", "_proj")))
+    integer = next((tensor for tensor in weights if tensor.dtype in _INTEGERS), None)
+    if integer and "quantization_config" not in (path / "config.json").read_text(encoding="utf-8"):
         raise InputError(
-            f"{path / integers[0].file} has {integers[0].name} as {integers[0].dtype}, and config.json no "
-            "quantization_config with the scales of integer weights: save the model in a type of floating point."
+            f"{path / integer.file} has {integer.name} as {integer.dtype}, and config.json no quantization_config "
+            "with the scales of integer weights: save the model in a type of floating point."
         )
 
 

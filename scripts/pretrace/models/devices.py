@@ -25,11 +25,7 @@ def torch_settings(threads: int) -> Iterator[None]:
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
     filled = deterministic.fill_uninitialized_memory
     if threads > (cores := os.cpu_count() or threads):
-        log.warning(
-            "threads is %d and this machine has %d cores: more threads are slower and take memory",
-            threads,
-            cores,
-        )
+        log.warning("%d threads and %d cores: more threads are slower and take memory", threads, cores)
     torch.set_num_threads(threads)
     torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms imports a compiler for a second
     # nothing reads memory before it is written, and filling it would take up to 5 % of a pass

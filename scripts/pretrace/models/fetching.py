@@ -60,17 +60,14 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     Raises `InputError` if a repository, a revision, the account's access or a file is missing, or if the tokenizer
     needs a package that is not installed.
     """
+    patterns = _patterns(remote_code)
     whole = listing(hub, "model", revision, fetchable=True)
-    files = whole.matching(_patterns(remote_code))
+    files = whole.matching(patterns)
     if not any(name.endswith(".safetensors") for name in files.files):
         with pinned(None):
-            files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(
-                _patterns(remote_code)
-            )
+            files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(patterns)
     if ADAPTER in files.files:
-        raise InputError(
-            f"{hub} at '{revision}' has an adapter beside the model ({ADAPTER}): name a merged model."
-        )
+        raise InputError(f"{hub} at '{revision}' has an adapter beside it ({ADAPTER}): name a merged model.")
     shards = [re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name) for name in files.files]
     needed = {
         f"{shard[1]}{number:0{len(shard[2])}d}{shard[3]}{shard[4]}{shard[5]}"
@@ -124,9 +121,8 @@ def conversion(hub: str, revision: str, commit: str) -> str:
     refused = f"no conversion by {_CONVERTER}"
     for reference, proposed in converted.items():
         files = proposed.matching(_CONVERTED).files
-        different = sorted(
-            name for name in original.keys() | files.keys() if original.get(name) != files.get(name)
-        )
+        either = original.keys() | files.keys()
+        different = sorted(name for name in either if original.get(name) != files.get(name))
         if not different and any(fnmatchcase(name, _PICKLED) for name in original):
             log.info("%s has no safetensors at %s; %s has %s's", hub, revision, reference, _CONVERTER)
             return proposed.commit

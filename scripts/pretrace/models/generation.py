@@ -12,8 +12,7 @@ def written(
     tokenizer: Any,
     prompts: Sequence[Sequence[int]],
     most: int,
-    *,
-    temperature: float = 0.0,
+    temperature: float = 0,
     top_k: int = 0,
 ) -> list[list[int]]:
     """Generate at most `most` token ids after each of `prompts`, token ids that are read as one batch.
@@ -33,13 +32,11 @@ def written(
     missing = [longest - len(prompt) for prompt in prompts]
     rows = [[padding or 0] * less + list(prompt) for less, prompt in zip(missing, prompts, strict=True)]
     seen = [[0] * less + [1] * (longest - less) for less in missing]
+    own = {"max_new_tokens": most, "pad_token_id": padding, "do_sample": bool(drawing), **drawing}
+    ids, mask = (torch.tensor(values, device=model.device) for values in (rows, seen))
     with torch.inference_mode():
         texts = model.generate(
-            torch.tensor(rows, device=model.device),
-            attention_mask=torch.tensor(seen, device=model.device),
-            generation_config=transformers.GenerationConfig(
-                max_new_tokens=most, pad_token_id=padding, do_sample=bool(drawing), **drawing
-            ),
+            ids, attention_mask=mask, generation_config=transformers.GenerationConfig(**own)
         )
     added: list[list[int]] = texts[:, longest:].tolist()
     return added

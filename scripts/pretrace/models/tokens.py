@@ -120,7 +120,7 @@ def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
 
 
 def _is_file(checkpoint: Checkpoint) -> bool:
-    """Tell whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
+    """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
     if "tokenizer.json" not in checkpoint.files:
         return False
     if not checkpoint.remote_code or "tokenizer_config.json" not in checkpoint.files:
@@ -186,8 +186,7 @@ def start_token_ids(tokenizer: Any, start_token: str) -> tuple[int, ...]:
 
 
 def _prepended(tokenizer: Any) -> tuple[int, ...]:
-    text = list(tokenizer("a", add_special_tokens=False)["input_ids"])
-    whole = list(tokenizer("a")["input_ids"])
+    text, whole = (list(tokenizer("a", add_special_tokens=added)["input_ids"]) for added in (False, True))
     for start in range(len(whole) - len(text) + 1):
         if whole[start : start + len(text)] == text:
             return tuple(whole[:start])

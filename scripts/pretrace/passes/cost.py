@@ -3,8 +3,10 @@
 import resource
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+_COUNTS = ("texts", "skipped", "truncated", "tokens")
 
 
 class Cost:
@@ -23,11 +25,7 @@ class Cost:
         return f"{speed:.0f} tokens/s, peak memory {_peak_memory_mb():.0f} MB{on_gpu}"
 
     def record(self) -> dict[str, Any]:
-        return {
-            "texts": self.texts,
-            "skipped": self.skipped,
-            "truncated": self.truncated,
-            "tokens": self.tokens,
+        return {key: getattr(self, key) for key in _COUNTS} | {
             "seconds": round(self._seconds(), 3),
             "cpu_seconds": round(time.process_time() - self._cpu, 3),
             "tokens_per_second": round(self.ran / self._seconds(), 1),
@@ -46,24 +44,21 @@ def cost_of(records: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     seconds = sum(record["seconds"] for record in records)
     computed = sum(record["tokens_per_second"] * record["seconds"] for record in records)
-    gpu_memory = [
-        record["peak_gpu_memory_mb"] for record in records if record["peak_gpu_memory_mb"] is not None
-    ]
+    gpu_memory = [used for record in records if (used := record["peak_gpu_memory_mb"]) is not None]
     return {
-        **{
-            key: sum(record[key] for record in records) for key in ("texts", "skipped", "truncated", "tokens")
-        },
+        **{key: sum(record[key] for record in records) for key in _COUNTS},
         "seconds": round(seconds, 3),
         "cpu_seconds": round(sum(record["cpu_seconds"] for record in records), 3),
         "tokens_per_second": round(computed / seconds, 1) if seconds else 0.0,
         "peak_memory_mb": max((record["peak_memory_mb"] for record in records), default=None),
         "peak_gpu_memory_mb": max(gpu_memory, default=None),
         "batch_tokens": min((record["batch_tokens"] for record in records), default=None),
-        **{
-            key: ", ".join(sorted({record[key] for record in records if record.get(key)})) or None
-            for key in ("gpu", "prefix_way")
-        },
+        **{key: _names(record.get(key) for record in records) for key in ("gpu", "prefix_way")},
     }
+
+
+def _names(names: Iterable[str | None]) -> str | None:
+    return ", ".join(sorted({*filter(None, names)})) or None
 
 
 def summary(cost: Mapping[str, Any]) -> str:

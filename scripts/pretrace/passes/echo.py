@@ -168,7 +168,7 @@ class Probe:
         try:
             starts = [starts for text in TEXTS for starts in self._compared(text, start)]
             if not starts:
-                raise InputError(self._says("gives no next token that could be compared."))
+                raise self._wrong("gives no next token that could be compared.")
         except InputError:
             self._client.forget(self._asked)
             raise
@@ -180,40 +180,30 @@ class Probe:
         prompt: Prompt = text if self._tokenizer is None else [*start, *self._ids(text)]
         starts: list[bool] = []
         for piece, generated in self._following(prompt):
-            longer = self._longer(prompt, piece)
-            if longer is None or len(starts) == _CANDIDATES:
+            ids = self._ids(piece) if self._tokenizer else []
+            # the tokenizer may have no token of that text
+            if len(starts) == _CANDIDATES or (self._tokenizer and len(ids) != 1):
                 continue
+            longer: Prompt = prompt + piece if isinstance(prompt, str) else [*prompt, *ids]
             echo = self._echo(longer)
             span = span_of(echo, text + piece, tokens=len(longer) - len(start) if self._tokenizer else None)
             if span is None:
-                raise InputError(self._says(f"does not echo what it is sent, but the tokens {echo.pieces}."))
+                raise self._wrong(f"does not echo what it is sent, but the tokens {echo.pieces}.")
             if echo.pieces[span.stop - 1] == piece:  # else text and token became other tokens
-                self._compare(text, piece, generated, echo.logprobs[span.stop - 1])
+                echoed = echo.logprobs[span.stop - 1]
+                if not likeliest.agree(generated, echoed):
+                    raise self._wrong(
+                        f"does not score prompts rightly: after '{text}' it generates '{piece}' with log-probability "
+                        f"{generated:.3f}, and echoes it with {echoed:.3f}. Its list is probably shifted by a token, "
+                        "as llama-cpp-python shifts it where a prompt has no start token: set start_token in the run, "
+                        "or use a server that scores prompts rightly."
+                    )
                 starts.append(span.start > 0)
         return starts
-
-    def _compare(self, text: str, piece: str, generated: float, echoed: float) -> None:
-        if likeliest.agree(generated, echoed):
-            return
-        raise InputError(
-            self._says(
-                f"does not score prompts rightly: after '{text}' it generates '{piece}' with log-probability "
-                f"{generated:.3f}, and echoes it with {echoed:.3f}. Its list is probably shifted by a token, as "
-                "llama-cpp-python shifts it where a prompt has no start token: set start_token in the run, or use "
-                "a server that scores prompts rightly."
-            )
-        )
 
     def _ids(self, text: str) -> list[int]:
         assert self._tokenizer is not None
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
-
-    def _longer(self, prompt: Prompt, piece: str) -> Prompt | None:
-        """Return the prompt with one more token, None if the tokenizer has no token of that text."""
-        if isinstance(prompt, str):
-            return prompt + piece
-        ids = self._ids(piece)
-        return [*prompt, *ids] if len(ids) == 1 else None
 
     def _following(self, prompt: Prompt) -> list[tuple[str, float]]:
         """Return (token, log-probability) of the most probable next tokens that are plain text, best first."""
@@ -225,13 +215,10 @@ class Probe:
             if values := _likeliest_of(told):
                 check_likeliest(values, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")) from None
+            raise self._wrong(f"gives impossible log-probabilities: {error}. {OF_MODEL}") from None
         except (KeyError, IndexError, TypeError, ValueError, AttributeError):
-            raise InputError(
-                self._says(
-                    "gives no `logprobs.top_logprobs` of the next token, so its echo cannot be checked."
-                )
-            ) from None
+            problem = "gives no `logprobs.top_logprobs` of the next token, so its echo cannot be checked."
+            raise self._wrong(problem) from None
         plain = {piece: value for piece, value in top.items() if piece.strip() and piece.isascii()}
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
@@ -240,18 +227,18 @@ class Probe:
         try:
             return echo_of({"choices": [choice]}, self._vocabulary)
         except ImpossibleAnswerError as error:
-            raise InputError(self._says(f"gives impossible log-probabilities: {error}. {OF_MODEL}")) from None
+            raise self._wrong(f"gives impossible log-probabilities: {error}. {OF_MODEL}") from None
         except MalformedAnswerError as error:
-            raise InputError(self._says(f"ignores `echo`, or answers in another shape: {error}.")) from None
+            raise self._wrong(f"ignores `echo`, or answers in another shape: {error}.") from None
 
     def _choice(self, request: ApiRequest) -> dict[str, Any]:
         self._asked.append(request)
         (choice,) = self._client.ask([request], choice_of)
         return choice
 
-    def _says(self, what: str) -> str:
+    def _wrong(self, what: str) -> InputError:
         endpoint = self._client.endpoint
-        return (
+        return InputError(
             f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the model has no gray-box methods: "
             "leave `echo` out of its entry to ask it questions only."
         )
@@ -271,9 +258,8 @@ def echo_target(
     """
     if checkpoint_json is None:
         starts = Probe(client, None).check()
-        return ApiTarget(
-            client, CodePoints(client.endpoint.name, starts), f"none, starts {starts}", None, None
-        )
+        points = CodePoints(client.endpoint.name, starts)
+        return ApiTarget(client, points, f"none, starts {starts}", None, None)
     # one token is generated, and thrown away, with every text that is scored
     context = None if max_length is None else max_length - 1
     checkpoint = read_checkpoint(checkpoint_json)
@@ -332,11 +318,8 @@ class EchoScorer:
     ) -> Iterator[np.ndarray]:
         client, start = self._target.client, prompt_prefix.start
         if client.endpoint.top40 == "next_token" and start not in self._checked:
-            prompts = [
-                (*start, *self._target.tokenizer(text, add_special_tokens=False)["input_ids"])
-                for text in TEXTS
-            ]
-            compared = likeliest.check_bias(client, prompts)
+            ids = self._target.tokenizer([*TEXTS], add_special_tokens=False)["input_ids"]
+            compared = likeliest.check_bias(client, [(*start, *of_text) for of_text in ids])
             log.info("%s: %d tokens are as likely with a bias as without", self._name, compared)
             self._checked.add(start)
         texts = []
@@ -370,9 +353,8 @@ class EchoScorer:
         if start in self._checked:
             return
         tokenizer = self._target.tokenizer if self._target.knows_ids else None
-        starts = Probe(self._target.client, tokenizer, self._target.vocabulary).check(
-            start if tokenizer else ()
-        )
+        probe = Probe(self._target.client, tokenizer, self._target.vocabulary)
+        starts = probe.check(start if tokenizer else ())
         if tokenizer is None and starts and start != (SERVER_START,):
             raise InputError(
                 f"{self._name}: the server puts a start token before every text by itself; set start_token: "
@@ -390,9 +372,8 @@ class EchoScorer:
             values = echo.logprobs[first : len(prompt_prefix.ids) + len(request.tokens)]
         else:
             span = self._span(echo, _text([*prompt_prefix.ids, *request.tokens.tolist()]))
-            first = max(
-                1, after(echo, span, _text(request.tokens.tolist())) if prompt_prefix.shots else span.start
-            )
+            text = _text(request.tokens.tolist())
+            first = max(1, after(echo, span, text) if prompt_prefix.shots else span.start)
             values = echo.logprobs[first : span.stop]
         return np.array([values], dtype=np.float32)
 

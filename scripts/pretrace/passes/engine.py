@@ -57,8 +57,13 @@ class Engine:
         empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
-        for indices in todo:
-            self._check_ids(window[indices[0]])
+        for request in (window[indices[0]] for indices in todo):
+            if request.tokens.max() >= self.features.vocabulary:
+                raise InputError(
+                    f"{self.name}: text '{request.text_id}' has token {request.tokens.max()}, and the model has "
+                    f"embeddings of {self.features.vocabulary} tokens. Put the tokenizer there that the model was "
+                    "trained with."
+                )
         # the tokens decide among equally long texts: batches do not depend on the texts' ids
         todo.sort(key=lambda indices: window[indices[0]].tokens.tobytes())
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
@@ -99,7 +104,8 @@ class Engine:
                     "lower max_length for this model."
                 ) from error
             if computed is None:
-                self._back_off(len(batch), longest, first)
+                alone = f"text '{first.text_id}' ({longest} tokens) alone does not fit into memory"
+                self.batch_tokens = smaller_budget(self, self.features.device, len(batch), longest, alone)
                 continue
             del todo[: len(batch)]
             yield batch, computed
@@ -118,23 +124,6 @@ class Engine:
                     "its weights are damaged: fetch or save the checkpoint again."
                 )
         return arrays
-
-    def _check_ids(self, request: Request) -> None:
-        if request.tokens.max() >= self.features.vocabulary:
-            raise InputError(
-                f"{self.name}: text '{request.text_id}' has token {request.tokens.max()}, and the model has embeddings "
-                f"of {self.features.vocabulary} tokens. Put the tokenizer there that the model was trained with."
-            )
-
-    def _back_off(self, texts: int, longest: int, request: Request) -> None:
-        self.batch_tokens = smaller_budget(
-            self.batch_tokens,
-            items=texts,
-            longest=longest,
-            device=self.features.device,
-            name=self.name,
-            alone=f"text '{request.text_id}' ({longest} tokens) alone does not fit into memory",
-        )
 
     @cached_property
     def sharing(self) -> PrefixSharing | None:

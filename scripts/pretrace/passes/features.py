@@ -51,7 +51,7 @@ class Features:
         self.device, self.dtype = devices[0], model.dtype
         # in float32 torch's kernel is as fast, on a GPU faster
         in_products = self.device.type == "cpu" and self.dtype == torch.bfloat16
-        self._attention = attention or (SHARED_PREFIX if in_products else "sdpa")
+        self.attention = attention or (SHARED_PREFIX if in_products else "sdpa")
         self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
             # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
@@ -59,11 +59,6 @@ class Features:
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         self.vocabulary = model.config.get_text_config().vocab_size
         self.stretches = _stretches(model.config)
-        self.stretches = _stretches(model.config)
-
-    def of_model(self, model: Any) -> "Features":
-        """Return the features of another model, which computes attention in the same way."""
-        return Features(model, self._attention)
 
     @property
     def has_separate_head(self) -> bool:
@@ -77,10 +72,10 @@ class Features:
     def after_prefix(self) -> Iterator[None]:
         """Within, attention is computed as is faster where all texts of a batch have the same past."""
         before = self._module.config._attn_implementation
-        if before != "sdpa" or self._attention == before:
+        if before != "sdpa" or self.attention == before:
             yield
             return
-        self._module.set_attn_implementation(self._attention)
+        self._module.set_attn_implementation(self.attention)
         try:
             yield
         finally:
@@ -103,13 +98,12 @@ class Features:
 
     def texts_at_once(self, tokens: int) -> int | None:
         """Return how many texts of this many tokens fit into memory; None if only the budget of batches limits them."""
-        return None if self.has_separate_head else max(1, self._logits_alive() // max(tokens, 1))
-
-    def _logits_alive(self) -> int:
-        if self.device.type != "cuda":
-            return _LOGITS_ALIVE
-        memory = torch.cuda.get_device_properties(self.device).total_memory
-        return max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
+        if self.has_separate_head:
+            return None
+        on_gpu = self.device.type == "cuda"
+        memory = torch.cuda.get_device_properties(self.device).total_memory if on_gpu else 0
+        alive = max(_LOGITS_ALIVE, int(_LOGITS_SHARE * memory / (4 * self.vocabulary)))
+        return max(1, alive // max(tokens, 1))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
         """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], ordered as in `requests.STATISTICS`."""

@@ -108,11 +108,9 @@ def run(
     if missing := {key: chunk for key, chunk in own.items() if key not in records}:
         with _reader(target, name, batch_tokens, threads) as engine:
             records |= _compute(ordered, missing, engine, gpu_name(target.device), files, name)
-    rows = [] if share else [_row(task, [records[chunk.key] for chunk in task.chunks]) for task in planned]
     facts = reading | {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
-    written = {
-        **names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings, "views": rows
-    }  # fmt: skip
+    written = {**names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings}
+    written["views"] = [] if share else [task.row(records) for task in planned]
     write_json(manifest, written)
     return written
 
@@ -134,6 +132,17 @@ class _Task:
     prompt_prefix: PromptPrefix
     chunks: list[_Chunk]
     requests: Callable[[], Iterator[list[Request]]]
+
+    def row(self, records: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Return the pass's row of the manifest: its key, its files in order, and what its chunks took together."""
+        own = {chunk.key: records[chunk.key] for chunk in self.chunks}
+        files = [{"file": f"{key}.parquet", "sha256": record["sha256"]} for key, record in own.items()]
+        about = {
+            "statistics": self.read.statistics,
+            "shots_used": self.prompt_prefix.shots_used,
+            "files": files,
+        }
+        return self.read.key.to_json() | about | cost_of([*own.values()])
 
 
 def _planned(
@@ -159,14 +168,11 @@ def _planned(
                 longest=longest_text(read, texts),
             )  # fmt: skip
         requests = partial(chunks_of, read, texts, prompt_prefix, target.context, chunk_tokens)
-        chunks = [
-            _Chunk(
-                chunk_key(chunk, read, prompt_prefix, target=target, **settings),
-                len(chunk),
-                sum(1 + len(request.tokens) for request in chunk),
-            )
-            for chunk in requests()
-        ]
+        chunks = []
+        for chunk in requests():
+            tokens = sum(1 + len(request.tokens) for request in chunk)
+            key = chunk_key(chunk, read, prompt_prefix, target=target, **settings)
+            chunks.append(_Chunk(key, len(chunk), tokens))
         if chunks or reading.windows != PAST_CONTEXT:
             tasks[read.key] = _Task(read, prompt_prefix, chunks, requests)
     return [tasks[read.key] for read in passes if read.key in tasks]
@@ -183,16 +189,6 @@ def _of_share(chunks: list[_Chunk], share: Share) -> dict[str, _Chunk]:
             own[key] = chunk
         before += chunk.tokens
     return own
-
-
-def _row(task: _Task, records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return a pass's row of the manifest: its key, its files in order, and what their chunks took together."""
-    files = [
-        {"file": f"{chunk.key}.parquet", "sha256": record["sha256"]}
-        for chunk, record in zip(task.chunks, records, strict=True)
-    ]
-    about = {"statistics": task.read.statistics, "shots_used": task.prompt_prefix.shots_used, "files": files}
-    return task.read.key.to_json() | about | cost_of(records)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """When memory runs out: how that is told from other errors, and the smaller batches that follow."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 import torch
 
@@ -34,9 +34,14 @@ def attempt(
         return None
 
 
-def smaller_budget(
-    batch_tokens: int, *, items: int, longest: int, device: torch.device, name: str, alone: str
-) -> int:
+class Budgeted(Protocol):
+    """What reads batches of a model, called `name`, of at most `batch_tokens` tokens."""
+
+    name: str
+    batch_tokens: int
+
+
+def smaller_budget(reader: Budgeted, device: torch.device, items: int, longest: int, alone: str) -> int:
     """Return the token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
 
     Raises `InputError`, with `alone` as what is wrong, where one item by itself does not fit.
@@ -45,8 +50,8 @@ def smaller_budget(
         torch.cuda.empty_cache()
     if items == 1:
         raise InputError(
-            f"{name}: {alone}; set max_length for this model, a narrower dtype, or run it on a larger device"
+            f"{reader.name}: {alone}; set max_length for this model, a narrower dtype, or run it on a larger device"
         )
-    fewer = max(min(batch_tokens, items * longest) // 2, 1)
-    log.warning("%s: out of memory; going on with %d tokens a batch", name, fewer)
+    fewer = max(min(reader.batch_tokens, items * longest) // 2, 1)
+    log.warning("%s: out of memory; going on with %d tokens a batch", reader.name, fewer)
     return fewer

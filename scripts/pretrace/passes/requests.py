@@ -159,28 +159,19 @@ class Texts:
         self._kept = (None, [])
         part = read.sent_texts, len(read.text_ids)  # after a prefix there may be fewer texts
         view, altered, _ = read.sent_texts
-        encoded = self._encoded(
-            rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views),
-            None if part in self._checked else self._check,
-        )
+        texts = rendered_texts(read.text_ids, read.texts, view=view, altered=altered, stored=read.views)
+        encoded = self._encoded(texts, None if part in self._checked else self._check)
         self._checked.add(part)
         first = list(islice(encoded, _TEXTS_KEPT + 1))
         if len(first) <= _TEXTS_KEPT:
             self._kept = (key, first)
         return chain(first, encoded)
 
-    def _encoded(
-        self, texts: Iterable[tuple[str, int, str]], check: Check | None = None
-    ) -> Iterator[Tokenized]:
-        texts = iter(texts)
+    def _encoded(self, texts: Iterator[tuple[str, int, str]], check: Check | None) -> Iterator[Tokenized]:
         while some := list(islice(texts, _TOKENIZED_AT_ONCE)):
-            encoded = self._tokenizer(
-                [text for _, _, text in some],
-                add_special_tokens=False,
-                return_attention_mask=False,
-                return_token_type_ids=False,
-                verbose=False,
-            )["input_ids"]
+            ids_alone = {"return_attention_mask": False, "return_token_type_ids": False, "verbose": False}
+            bare = [text for _, _, text in some]
+            encoded = self._tokenizer(bare, add_special_tokens=False, **ids_alone)["input_ids"]
             if check:
                 check(some, encoded)
             for (text_id, variant, _), ids in zip(some, encoded, strict=True):

@@ -22,10 +22,8 @@ _SMALL = {
     "vocab_size": 512,
     "sliding_window": 8,
     "window_size": 8,
-    **dict.fromkeys(
-        ("intermediate_size", "ffn_dim", "n_inner", "ffn_hidden_size", "moe_intermediate_size"), 256
-    ),
-}
+    "intermediate_size": 256, "ffn_dim": 256, "n_inner": 256, "ffn_hidden_size": 256, "moe_intermediate_size": 256,
+}  # fmt: skip
 """The largest sizes of the verified layers. Windows are so short that the verification's tokens do not fit into one."""
 
 
@@ -85,9 +83,8 @@ class SharedCache:
     def cache(self, parts: tuple[Ids, ...]) -> Cache:
         """Return the first of the encoded positions, as views."""
         end = self._ends[len(parts) - 1]
-        return Cache(
-            layers=[PrefixLayer(keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers]
-        )
+        cut = ((keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers)
+        return Cache(layers=[PrefixLayer(*layer) for layer in cut])
 
 
 class SteppedState:
@@ -114,12 +111,9 @@ class SteppedState:
     def read(self, inputs: torch.Tensor, parts: tuple[Ids, ...]) -> torch.Tensor:
         state = copy.deepcopy(self._state)
         state.reorder_cache(torch.zeros(len(inputs), dtype=torch.long, device=inputs.device))
+        tokens = inputs.split(1, dim=1)
         return torch.cat(
-            [
-                self._features(token, use_cache=True, **{self._name: state})
-                for token in inputs.split(1, dim=1)
-            ],
-            dim=1,
+            [self._features(token, use_cache=True, **{self._name: state}) for token in tokens], 1
         )
 
 
@@ -165,7 +159,7 @@ def _way_of(features: Features) -> PrefixSharing | None:
 
 def _verified(way: PrefixSharing, features: Features, name: str) -> bool:
     """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
-    off = _off(way, features.of_model(_small(features.model)))
+    off = _off(way, Features(_small(features.model), features.attention))
     if off > _TOLERANCE:
         log.warning(
             "%s: a prefix that is shared by %s gives features that are off by %.2g of their norm from those of plain "

@@ -75,7 +75,6 @@ class Head:
 
     def _whole_logits(self, hidden: torch.Tensor) -> torch.Tensor:
         """Return float32 [n, vocabulary] of `hidden` [n, width], in a buffer that the next call fills again."""
-
         return self.layer(hidden) if self._finish is None else self._finish(hidden, self.layer)
 
     def layer(self, inputs: torch.Tensor) -> torch.Tensor:

@@ -42,9 +42,8 @@ def table_of(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], name: str) -> pa.Array:
-        return pa.ListArray.from_arrays(
-            offsets, pa.array(np.concatenate(parts), SCHEMA.field(name).type.value_type)
-        )
+        values = pa.array(np.concatenate(parts), SCHEMA.field(name).type.value_type)
+        return pa.ListArray.from_arrays(offsets, values)
 
     columns = {
         "text_id": [request.text_id for request in chunk],

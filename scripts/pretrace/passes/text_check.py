@@ -143,11 +143,8 @@ def _unknown_id(tokenizer: Any) -> int | None:
     """Return the id for what the vocabulary lacks; None if nothing stands for it, though an end token may be named."""
     backend = getattr(tokenizer, "backend_tokenizer", None)
     if backend is None or not hasattr(backend.model, "unk_token"):
-        return (
-            None
-            if tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token)
-            else tokenizer.unk_token_id
-        )
+        ends = tokenizer.unk_token in (tokenizer.bos_token, tokenizer.eos_token)
+        return None if ends else tokenizer.unk_token_id
     unknown = backend.model.unk_token
     return None if unknown is None else backend.token_to_id(unknown)
 

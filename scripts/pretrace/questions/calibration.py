@@ -36,7 +36,7 @@ def calibrate(
     held_benchmark: pd.DataFrame | None = None,
     where: str = "answers",
 ) -> pd.DataFrame:
-    """Calibrate the answers that the runs want: a row a document and calibration, sorted; columns `COLUMNS`.
+    """Calibrate the answers that the runs want: one row for each document and calibration, sorted; columns `COLUMNS`.
 
     `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
     the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, without either,
@@ -115,6 +115,6 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
 
 
 def well_calibrated(table: pd.DataFrame) -> "pd.Series[bool]":
-    """Tell which rows of `calibrate`'s table have every letter's calibrated mean probability in `RANGE`."""
+    """Return which rows of `calibrate`'s table have every letter's calibrated mean probability in `RANGE`."""
     after = table[MEANS].to_numpy(np.float64) + table[DELTAS].to_numpy(np.float64)
     return pd.Series(((after >= RANGE[0]) & (after <= RANGE[1])).all(axis=1), index=table.index)

@@ -23,7 +23,7 @@ _WORD = re.compile(r"[^\W\d_]+(?:[-'\u2019][^\W\d_]+)*")
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _TITLES = frozenset({"mr", "mrs", "ms", "miss", "dr", "sir", "lady", "lord", "mister", "madam"})
 _DETERMINERS = frozenset(
-    {"the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "every"}
+    ["the", "a", "an", "this", "that", "my", "our", "your", "his", "her", "its", "their", "every"]
 )
 _ABBREVIATED = re.compile(r"\b(?:[A-Z]|Mr|Mrs|Ms|Dr|St)\.$")
 """Abbreviations whose full stop does not end a sentence."""
@@ -59,16 +59,12 @@ def mask(text: str) -> Cloze | None:
     """
     words = list(_words(text))
     counts = Counter(word.text for word in words)
-    kinds: tuple[tuple[Literal["name", "noun"], list[str]], ...] = (
-        ("name", _names(words, counts)),
-        ("noun", _nouns(words, text)),
-    )
-    for kind, candidates in kinds:
-        if candidates:
-            chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
-            masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
-            return Cloze(replaced(text, masks), chosen, kind)
-    return None
+    names = _names(words, counts)
+    if not (candidates := names or _nouns(words, text)):
+        return None
+    chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
+    masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
+    return Cloze(replaced(text, masks), chosen, "name" if names else "noun")
 
 
 def _words(text: str) -> Iterator[_Word]:

@@ -1,12 +1,12 @@
-"""Answers collected elsewhere: a file with a row an answer, or the files that DE-COP's authors released.
+"""Answers collected elsewhere: a file with one row for each answer, or the files that DE-COP's authors released.
 
 A row has `document`, `label` (1 suspect or member, 0 clean, null unknown), `passage`, `permutation`, `true_answer`, and
 `answer` or `p_a` to `p_d`; optional `task` (default, de_cop), `setting`, `subset`, `length`, `paraphraser`, `correct`
 (of completion and name_cloze, whose `answer` is text) and `reason`. Others are ignored.
 
-The released answers have a row a question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the true
-letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a model
-without probabilities. The released scores have a row a book: `book` (the title alone) and `MODEL:METHOD`.
+The released answers have one row for each question: `book`, `suspect` (the label), `passage`, `order` and `answer` (the
+true letter). `MODEL:A` to `MODEL:D` are a model's probabilities of the letters; a column MODEL has the letters of a
+model without probabilities. The released scores have one row for each book: `book` (its title) and `MODEL:METHOD`.
 
 Reading needs no pandas, because files are checked while a study is planned.
 """
@@ -72,13 +72,9 @@ def table_of(path: Path, model: str | None = None) -> "pa.Table":
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
     passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
-    if incomplete := sum(
-        QUESTION_METHODS[passage["task"]].options and passage["count_all"] < len(ORDERS)
-        for passage in passages
-    ):
-        log.warning(
-            "%s: %d passages lack some of the %d orders of their options", path, incomplete, len(ORDERS)
-        )
+    chosen = [passage for passage in passages if QUESTION_METHODS[passage["task"]].options]
+    if incomplete := sum(passage["count_all"] < len(ORDERS) for passage in chosen):
+        log.warning("%s: %d passages lack some of the %d orders of options", path, incomplete, len(ORDERS))
     keys = [(key, "ascending", "at_start") for key in _KEY]
     return answers if model else answers.sort_by(keys)
 
@@ -247,9 +243,7 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
         return
     for column, value in given.items():
         if value is None:
-            raise InputError(
-                f"{where}: {column} is empty; give a probability, 0 to 1, as for the other letters."
-            )
+            raise InputError(f"{where}: {column} is empty; give a probability, as for the other letters.")
         try:
             is_probability = 0 <= float(value) <= 1
         except (TypeError, ValueError):
@@ -285,9 +279,8 @@ def _released(path: Path, model: str) -> "pa.Table":
         answer = pc.if_else(pc.is_in(letters, pa.array(LETTERS)), letters, None)
     else:
         if lacking := [name for name in names if name not in table.column_names]:
-            raise InputError(
-                f"{path}: there is no column '{lacking[0]}'; give the probabilities of all four letters."
-            )
+            absent = f"there is no column '{lacking[0]}'"
+            raise InputError(f"{path}: {absent}; give the probabilities of all four letters.")
         try:
             shares = np.column_stack([table[name].cast("float64").to_numpy() for name in names])
         except pa.ArrowException:
@@ -367,9 +360,8 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
     for where, row in rows(path):
         title = checked_row(where, row, Book)["book"]
         if title in places:
-            raise InputError(
-                f"{where}: '{title}' has scores before, at {places[title]}; give each book one row."
-            )
+            before = f"'{title}' has scores before, at {places[title]}"
+            raise InputError(f"{where}: {before}; give each book one row.")
         places[title] = where
         for name, method in SCORES.items():
             value = row.get(f"{model}:{name}")

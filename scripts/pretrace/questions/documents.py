@@ -58,7 +58,7 @@ def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[
 
 
 def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: int) -> pd.DataFrame:
-    """Make the table of a benchmark without texts from the answers of all its models: a row a passage.
+    """Make the table of a benchmark without texts from the answers of all its models: one row for each passage.
 
     Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two models' answers give a document
     different labels.

@@ -1,6 +1,8 @@
 """The questions of one benchmark, put to one model: the table of its answers."""
 
+import math
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +25,6 @@ from pretrace.questions.answering import (
     split_units,
 )  # fmt: skip
 from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
-from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import SCHEMA
@@ -33,6 +34,7 @@ from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import StoredView
+from pretrace.views.words import core, word_spans
 
 PASSAGES_AT_ONCE = 32
 """Passages whose prompts are alive at a time; those of one document share their header."""
@@ -41,6 +43,44 @@ SIMILAR = 80
 
 TextQuestion = tuple[Prompt, str]
 """A prompt, and the words that answer it."""
+
+
+def longest_option(options: Sequence[str]) -> int:
+    """Return the index of the option with the most words, the first of several.
+
+    On arXivTection the true passage has the most words in over 40 % of the questions.
+    """
+    lengths = [len(_words(option)) for option in options]
+    return lengths.index(max(lengths))
+
+
+def odd_one_out(options: Sequence[str]) -> int:
+    """Return the index of the option that is least like the others, the first of several.
+
+    The likeness of two options is 2 |A and B| / (|A| + |B|) over their words, lower-cased and counted with
+    repetitions. The likeness of an option is its mean with the three others.
+    """
+    words = [Counter(_words(option)) for option in options]
+    likeness = [
+        math.fsum(
+            2 * (own & other).total() / (own.total() + other.total())
+            for other in words[:place] + words[place + 1 :]
+            if own or other
+        )
+        for place, own in enumerate(words)
+    ]
+    return likeness.index(min(likeness))
+
+
+def _words(text: str) -> list[str]:
+    return [word.lower() for span in word_spans(text) if (word := text[slice(*core(text, span))])]
+
+
+CHOICES: dict[str, Callable[[Sequence[str]], int]] = {
+    "longest_option": longest_option,
+    "odd_one_out": odd_one_out,
+}
+"""Control -> function from the four options, in order, to the index of the option that it chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +160,8 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
             skipped.setdefault(row["reason"], set()).add(passage)
     what = f"{task.method} {task.setting}".strip()
     for reason, passages in skipped.items():
-        log.info(
-            "%s: %s: %d of %d passages skipped: %s", name, what, len(passages), len(task.passages), reason
-        )
+        counts = f"{len(passages)} of {len(task.passages)}"
+        log.info("%s: %s: %s passages skipped: %s", name, what, counts, reason)
 
 
 @dataclass(frozen=True)
@@ -137,9 +176,8 @@ class _Questions:
             yield from self._texts(task, progress)
             return
         if task.paraphraser not in self.views:
-            raise InputError(
-                f"view '{task.paraphraser}' is not among this job's inputs; it has the paraphrases."
-            )
+            absent = f"view '{task.paraphraser}' is not among this job's inputs"
+            raise InputError(f"{absent}; it has the paraphrases.")
         for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
             yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
 
@@ -193,16 +231,14 @@ class _Questions:
             agree: Callable[[str, str], bool] = similar
             units, chat = int(task.parameters["k"]), self.answerer.chat
             halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
-            questions = [
-                half and (self.wording.completion.prompt(half[0], chat=chat), half[1]) for half in halves
-            ]
+            ask = partial(self.wording.completion.prompt, chat=chat)
+            questions = [half and (ask(half[0]), half[1]) for half in halves]
             reason = f"fewer than {2 * units} tokens"
         else:
             agree, units = matches, ANSWER_UNITS
             clozes, reason = map(mask, texts), "no name or noun to mask"
-            questions = [
-                (self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else None for cloze in clozes
-            ]
+            ask_name = self.wording.name_cloze.prompt
+            questions = [(ask_name(cloze), cloze.word) if cloze else None for cloze in clozes]
         prompts = [question[0] for question in questions if question]
         progress(len(questions) - len(prompts))
         replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])

@@ -21,12 +21,12 @@ CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control
 
 
 def is_question(method: str) -> bool:
-    """Tell whether a method, or a variant of one, asks questions; any other scores texts."""
+    """Return whether a method, or a variant of one, asks questions; any other scores texts."""
     return method.split(";")[0] in QUESTION_METHODS
 
 
 def is_control(method: str) -> bool:
-    """Tell whether a method, or a variant of one, sees no model, so that its results show nothing about one."""
+    """Return whether a method, or a variant of one, sees no model, so that its results show nothing about one."""
     entry = METHODS.get(method.split(";")[0])
     return entry is not None and (entry.control or entry.scope == "benchmark")
 

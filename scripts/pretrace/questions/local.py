@@ -94,9 +94,7 @@ class LocalAnswerer:
             if context is not None:
                 room = min(room, context - len(ids[place]))
             torch.manual_seed(seed_of(prompts[place].plain, again))
-            [added] = written(
-                self._model, self.tokenizer, [ids[place]], room, temperature=PARAPHRASE_TEMPERATURE
-            )
+            [added] = written(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
             replies[place] = Reply(self._text(added))
             progress(1)
         progress(sum(reply.skipped for reply in replies))
@@ -116,14 +114,8 @@ class LocalAnswerer:
             added: list[list[int]] = []
             if self._fitting([ids], more=size):
                 torch.manual_seed(seed_of("continuations", opening.text))
-                added = written(
-                    self._model,
-                    self.tokenizer,
-                    [ids] * samples,
-                    most,
-                    temperature=CONTINUATION_TEMPERATURE,
-                    top_k=TOP_K,
-                )
+                drawing = CONTINUATION_TEMPERATURE, TOP_K
+                added = written(self._model, self.tokenizer, [ids] * samples, most, *drawing)
             before = len(self._text(ids))
             continued.append([self._text([*ids, *new])[before:] for new in added])
             progress(1)

@@ -52,10 +52,8 @@ class ApiAnswerer:
         replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
         if self.tokenizer:
             return replies
-        return [
-            reply if reply.text is None else Reply(" ".join(reply.text.split()[:units]), reply.reason)
-            for reply in replies
-        ]
+        cut = (reply.text and " ".join(reply.text.split()[:units]) for reply in replies)
+        return [Reply(text, reply.reason) for text, reply in zip(cut, replies, strict=True)]
 
     def _greedy(
         self, prompts: Sequence[Prompt], options: Body, read: Callable[[Body], T], progress: Advance

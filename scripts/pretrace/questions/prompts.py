@@ -1,7 +1,6 @@
 """The wording of questions, which is configuration: config/prompts/de_cop.yaml."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from string import Formatter
 from typing import Annotated, Self
 
@@ -10,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Keys, Some, parse, read_yaml
+from pretrace.runtime.schema import Keys, Some
 
 
 def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
@@ -23,9 +22,8 @@ def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
             raise ValueError(f"{error}; write a literal brace twice") from error
         if wrong := sorted(used - {*needed, *optional}) or sorted({*needed} - used):
             words = "is missing" if wrong[0] in needed else "is not a placeholder of this text"
-            raise ValueError(
-                f"'{{{wrong[0]}}}' {words}; it takes {sorted([*needed, *optional]) or 'nothing'}"
-            )
+            takes = sorted([*needed, *optional]) or "nothing"
+            raise ValueError(f"'{{{wrong[0]}}}' {words}; it takes {takes}")
         return text
 
     return AfterValidator(check)
@@ -55,11 +53,9 @@ class ChoiceWording(Keys):
 
     @model_validator(mode="after")
     def _known(self) -> Self:
-        for kind in self.format:
-            if kind not in self.question:
-                raise ValueError(
-                    f"format.{kind}: there is no question '{kind}': {nearest(kind, self.question)}"
-                )
+        for kind in self.format.keys() - self.question.keys():
+            hint = nearest(kind, self.question)
+            raise ValueError(f"format.{kind}: there is no question '{kind}': {hint}")
         return self
 
     def require(self, kind: str) -> None:
@@ -109,8 +105,3 @@ class Wording(Keys):
     de_cop: ChoiceWording
     completion: CompletionWording
     name_cloze: ClozeWording
-
-
-def read_wording(path: Path) -> Wording:
-    """Read and check a file of prompts. Raises `InputError` with each key that is missing or wrong."""
-    return parse(read_yaml(path), Wording, str(path))

@@ -166,14 +166,8 @@ class Reader:
 
     def back_off(self, items: int, longest: int) -> None:
         """Halve the budget because `items`, the longest of `longest` tokens, did not fit into memory."""
-        self.batch_tokens = smaller_budget(
-            self.batch_tokens,
-            items=items,
-            longest=longest,
-            device=self.features.device,
-            name=self.name,
-            alone=f"{longest} tokens of one question do not fit into memory",
-        )
+        alone = f"{longest} tokens of one question do not fit into memory"
+        self.batch_tokens = smaller_budget(self, self.features.device, items, longest, alone)
 
     def _forward(
         self, batch: list[Branch], answer: Readout, past: Past

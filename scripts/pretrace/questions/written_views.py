@@ -11,7 +11,6 @@ thirty times as long.
 """
 
 import re
-from pathlib import Path
 from typing import Annotated
 
 import pandas as pd
@@ -21,7 +20,7 @@ from pretrace.questions.answering import Answerer, Opening, Prompt
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import Keys, parse, read_yaml
+from pretrace.runtime.schema import Keys
 from pretrace.views.stored import view_table
 
 PARAPHRASE_TEMPERATURE = 0.1
@@ -50,11 +49,6 @@ class ParaphrasePrompts(Keys):
         """Ask for three paraphrases of a passage."""
         chosen = self.long if len(text.split()) >= self.long_from else self.short
         return Prompt(chosen.replace("{text}", text))
-
-
-def read_prompts(path: Path) -> ParaphrasePrompts:
-    """Read and check a file of prompts. Raises `InputError` with each key that is missing or wrong."""
-    return parse(read_yaml(path), ParaphrasePrompts, str(path))
 
 
 def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
@@ -147,8 +141,7 @@ def continue_texts(
         }
     )
     if frame.empty:
-        raise InputError(
-            f"{name}: no text has two words or more and fits into the model's context with its rest."
-        )
+        needed = "no text has two words or more and fits into the model's context with its rest"
+        raise InputError(f"{name}: {needed}.")
     log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
     return frame

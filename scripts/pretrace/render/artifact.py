@@ -149,7 +149,7 @@ class Artifact(Keys):
 
     @field_serializer("options")
     def _options_given(self, options: Options) -> dict[str, Any]:
-        return options.written()
+        return options.to_json(defaults=False)
 
     @property
     def kind(self) -> str:

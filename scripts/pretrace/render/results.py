@@ -235,7 +235,7 @@ def estimates(
         raise artifact.empty(f"no method has a value at {joined(selections)} settings")
     if options.draws:
         records = over_draws(records, len(options.draws))
-    records += averages_of(records, [panel.plain() for panel in panels], options.average, options.blocks)
+    records += averages_of(records, [panel.to_json() for panel in panels], options.average, options.blocks)
     frame = long_frame(records)
     frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
     order = {method: place for place, method in enumerate(artifact.ordered(frame["method"]))}

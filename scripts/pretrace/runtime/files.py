@@ -247,8 +247,8 @@ def content_of(path: str) -> str:
     """
     own = Path(path)
     if own.is_dir():
-        return digest({str(file.relative_to(own)): content_of(str(file)) for file in sorted(own.rglob("*"))
-                       if file.is_file()})  # fmt: skip
+        files = (file for file in sorted(own.rglob("*")) if file.is_file())
+        return digest({str(file.relative_to(own)): content_of(str(file)) for file in files})
     if not own.is_file():
         return ""
     about = own.stat()

@@ -68,9 +68,8 @@ class Fetcher:
                 break
             if attempt < self._attempts:
                 self._sleep(max(wait, 2.0**attempt))
-        raise InputError(
-            f"{url} could not be fetched: {problem}. The received part is kept; run again to continue."
-        )
+        kept = "The received part is kept; run again to continue."
+        raise InputError(f"{url} could not be fetched: {problem}. {kept}")
 
     def _once(self, url: str, out: Path) -> tuple[float | None, str]:
         """Try once; return the seconds before the next attempt, None if none can help, and what went wrong, or ""."""
@@ -118,7 +117,7 @@ class Fetcher:
 
 
 def _continues(answer: "httpx2.Response", start: int, etag: str) -> bool:
-    """Tell whether a part of a file begins where the last one ended, in the same file."""
+    """Return whether a part of a file begins where the last one ended, in the same file."""
     begins = answer.headers.get("Content-Range", "").startswith(f"bytes {start}-")
     return begins and answer.headers.get("ETag", etag) == etag
 

@@ -7,7 +7,7 @@ resolved to its present commit, which is recorded with the files; within `pinned
 import hashlib
 import shutil
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -134,12 +134,9 @@ def listing(
             files = {file.rfilename: ListedFile(file.size or 0, file.blob_id or "") for file in siblings}
         else:  # the whole list of a corpus has tens of thousands of names
             info = _with_retries(lambda: info_of(hub, revision=revision, expand=["sha", "gated"]))
-            paths = _with_retries(
-                lambda: api.get_paths_info(hub, list(names), repo_type=kind, revision=info.sha)
-            )
-            files = {
-                path.path: ListedFile(path.size, path.blob_id) for path in paths if isinstance(path, RepoFile)
-            }
+            ask = partial(api.get_paths_info, hub, list(names), repo_type=kind, revision=info.sha)
+            listed = [path for path in _with_retries(ask) if isinstance(path, RepoFile)]
+            files = {path.path: ListedFile(path.size, path.blob_id) for path in listed}
         if fetchable and info.gated:
             _with_retries(lambda: api.auth_check(hub, repo_type=kind))
     return Listing(str(info.sha), bool(info.gated), files)
@@ -193,9 +190,8 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
             with atomic_path(target) as part:
                 shutil.copyfile(source.folder / name, part)
             hashes[name] = sha256_file(target)
-        described.append(
-            {"hub": source.hub, "revision": source.revision, "commit": source.commit, "files": hashes}
-        )
+        about = {"hub": source.hub, "revision": source.revision, "commit": source.commit}
+        described.append(about | {"files": hashes})
     write_json(folder / MANIFEST, {"repositories": described})
 
 
@@ -206,9 +202,8 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
     """
     source = Path(source)
     if source.is_dir():
-        return sorted(
-            (path.relative_to(source).as_posix(), path) for path in source.rglob("*") if path.is_file()
-        )
+        own = (path for path in source.rglob("*") if path.is_file())
+        return sorted((path.relative_to(source).as_posix(), path) for path in own)
     if source.name != MANIFEST:
         return [(source.name, source)]
     return sorted(
@@ -216,6 +211,24 @@ def files_of(source: Path) -> list[tuple[str, Path]]:
         for repository in read_json(source)["repositories"]
         for name in repository["files"]
     )
+
+
+def pins_of(repositories: Iterable[Mapping[str, str]], pins: Pins) -> tuple[str, list[str]]:
+    """Return a file of pins, and the repositories that it lacks, as they were read at several commits.
+
+    It has the commits of `repositories` (`kind, hub, commit`) and, of others, the `pins`.
+    """
+    commits: dict[tuple[str, str], set[str]] = {}
+    for repository in repositories:
+        commits.setdefault((f"{repository['kind']}s", repository["hub"]), set()).add(repository["commit"])
+    known = {kind: dict(pins.get(kind, {})) for kind in ("models", "datasets")}
+    several = []
+    for (kind, hub), read in commits.items():
+        if kind in known and len(read) == 1:
+            known[kind][hub] = min(read)
+        elif kind in known:
+            several.append(hub)
+    return yaml.safe_dump(known), sorted(several)
 
 
 class Fetched(NamedTuple):
@@ -308,9 +321,8 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
     from huggingface_hub.errors import HfHubHTTPError
 
     if isinstance(error, httpx2.TransportError | ConnectionResetError):
-        return (
-            None if isinstance(error, httpx2.ConnectError) else usual
-        )  # no server is there, or it broke off
+        # no server is there, or it broke off
+        return None if isinstance(error, httpx2.ConnectError) else usual
     if not isinstance(error, HfHubHTTPError):
         return _wait_of(error.__cause__, usual) if error.__cause__ else None
     if error.response.status_code not in _TRY_AGAIN:

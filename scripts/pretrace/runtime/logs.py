@@ -119,7 +119,7 @@ def job_log(path: str | Path) -> Iterator[None]:
         to_file.close()
 
 
-def warnings_since(moment: float, folders: Iterable[Path]) -> list[str]:
+def warnings_since(moment: float, folders: Iterable[str]) -> list[str]:
     """Return the different warnings in the logs of folders that were written after `moment`, sorted."""
     logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
     lines = (
@@ -163,14 +163,8 @@ class Progress:
     def _show(self) -> None:
         self._shown = self.done
         elapsed = time.monotonic() - self._start
-        line = tqdm.format_meter(
-            self.done,
-            self.total or 0,
-            elapsed,
-            prefix=self.what,
-            unit=f" {self.unit}",
-            bar_format=_METER[bool(self.total)],
-        )
+        done, unit, form = (self.done, self.total or 0, elapsed), f" {self.unit}", _METER[bool(self.total)]
+        line = tqdm.format_meter(*done, prefix=self.what, unit=unit, bar_format=form)
         log.info("%s%s", line, f", {self.note}" if self.note else "")
 
     def __enter__(self) -> Self:

@@ -42,11 +42,9 @@ class _UniqueKeyLoader(_Loader):
             if key_node.tag == "tag:yaml.org,2002:merge":
                 continue
             key = self.construct_object(key_node, deep=True)
-            if not isinstance(key, str | int | float | bool | None):
-                problem = "a key must be a plain value"
-                raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
-            if key in seen:
-                problem = f"the key '{key}' is given twice"
+            plain = isinstance(key, str | int | float | bool | None)
+            if not plain or key in seen:
+                problem = f"the key '{key}' is given twice" if plain else "a key must be a plain value"
                 raise yaml.constructor.ConstructorError(None, None, problem, key_node.start_mark)
             seen.add(key)
         mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
@@ -69,11 +67,8 @@ def _check_shape(text: str) -> None:
             anchor, size = event.anchor, 1
             problem = f"nested more than {DEEPEST} levels deep" if len(above) > DEEPEST else ""
         elif isinstance(event, yaml.AliasEvent):
-            problem = (
-                ""
-                if event.anchor in sizes
-                else f"the alias *{event.anchor} comes before the end of its anchor"
-            )
+            if event.anchor not in sizes:
+                problem = f"the alias *{event.anchor} comes before the end of its anchor"
             size += sizes.get(event.anchor, 0)
         elif isinstance(event, yaml.ScalarEvent):
             sizes |= {event.anchor: 1} if event.anchor else {}
@@ -110,14 +105,13 @@ def read_yaml(path: Path) -> dict[str, Any]:
         text = path.read_text(encoding="utf-8")
         _check_shape(text)
         value = yaml.load(text, Loader=_UniqueKeyLoader)
-    except FileNotFoundError as error:
-        raise InputError(
-            f"{path} does not exist. Check the path; it is relative to the working directory."
-        ) from error
-    except IsADirectoryError as error:
-        raise InputError(f"{path} is a folder; a YAML file is needed.") from error
     except OSError as error:
-        raise InputError(f"{path} cannot be read ({error.strerror}). {remedy(error)}".rstrip()) from error
+        problems: dict[type[OSError], str] = {
+            FileNotFoundError: "does not exist. Check the path; it is relative to the working directory.",
+            IsADirectoryError: "is a folder; a YAML file is needed.",
+        }
+        other = f"cannot be read ({error.strerror}). {remedy(error)}".rstrip()
+        raise InputError(f"{path} {problems.get(type(error), other)}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not UTF-8 (byte {error.start}). Save it as UTF-8.") from error
     except (yaml.YAMLError, ValueError) as error:
@@ -145,20 +139,19 @@ class Keys(BaseModel):
         validate_by_name=False,
     )
 
-    def given(self) -> dict[str, Any]:
-        """Return the fields that were written, without those that have their defaults."""
+    def set_fields(self) -> dict[str, Any]:
+        """Return the fields that the file sets, without those that have their defaults."""
         return {
             name: getattr(self, name) for name in type(self).model_fields if name in self.model_fields_set
         }
 
-    def plain(self, *without: str) -> dict[str, Any]:
-        """Return the keys with a value as JSON values, in the order of the class, except `without`."""
-        return self.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={*without})
+    def to_json(self, *without: str, defaults: bool = True) -> dict[str, Any]:
+        """Return the keys with a value as JSON values, in the order of the class, except `without`.
 
-    def written(self, *without: str) -> dict[str, Any]:
-        """Return the same without the keys that have their defaults: what a job gets and validates again."""
+        Without `defaults`, the keys that the file sets: a job gets them and validates them again.
+        """
         return self.model_dump(
-            mode="json", by_alias=True, exclude_unset=True, exclude_none=True, exclude={*without}
+            mode="json", by_alias=True, exclude_unset=not defaults, exclude_none=True, exclude={*without}
         )
 
 
@@ -280,6 +273,11 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     return parsed
 
 
+def read_keys(path: Path, kind: type[T]) -> T:
+    """Read a YAML file as `kind`; raises as `read_yaml` and `parse`."""
+    return parse(read_yaml(path), kind, str(path))
+
+
 Sources = Mapping[str, type[Keys]]
 """The class of an entry of a registry, by its key `source`."""
 
@@ -297,13 +295,12 @@ def parse_entry(slug: str, entry: Any, sources: Sources, where: str) -> Any:
         hint = nearest(entry["source"], sources)
         raise InputError(f"{where}: {slug}.source: {entry['source']!r} is not valid: {hint}")
     kind = sources[entry["source"]]
-    if foreign := sorted(map(str, entry.keys() - fields_of(kind).keys())):
-        for key in foreign:
-            if others := [repr(source) for source, other in sources.items() if key in fields_of(other)]:
-                raise InputError(
-                    f"{where}: unknown key '{slug}.{key}': it is a key of source {' or '.join(others)}, and this "
-                    f"source is '{entry['source']}'"
-                )
+    for key in sorted(map(str, entry.keys() - fields_of(kind).keys())):
+        if others := [repr(source) for source, other in sources.items() if key in fields_of(other)]:
+            raise InputError(
+                f"{where}: unknown key '{slug}.{key}': it is a key of source {' or '.join(others)}, and this source "
+                f"is '{entry['source']}'"
+            )
     for key, field in fields_of(kind).items():
         if field.is_required() and key not in entry:
             raise InputError(f"{where}: {slug}: missing key '{key}', which source {entry['source']} needs")
@@ -380,24 +377,17 @@ class _Mistake(NamedTuple):
         return ".".join(shortened(key) for key in self.path) or "top level"
 
     @property
-    def is_of_type(self) -> bool:
-        return self.type in _NEEDED
-
-    @property
     def line(self) -> str:
-        words = [
-            word for member in self.members if get_origin(member) is Literal for word in get_args(member)
-        ]
+        literals = (member for member in self.members if get_origin(member) is Literal)
+        words = [word for member in literals for word in get_args(member)]
         match self.type:
             case "extra_forbidden":
                 valid = {key for member in self.members for key in _keys_of(member)}
                 folder = f"{self.key}." if self.path else ""
                 return f"unknown key '{folder}{shortened(self.about)}': {nearest(self.about, valid)}"
             case "invalid_key":
-                return (
-                    f"{self.key}: the key {shortened(self.about)} is not text; write a name, in quotes if it looks "
-                    "like something else."
-                )
+                about = "is not text; write a name, in quotes if it looks like something else."
+                return f"{self.key}: the key {shortened(self.about)} {about}"
             case "literal_error":
                 return f"{self.key}: {self.shown} is not valid: {nearest(self.value, map(str, words))}"
             case "string_pattern_mismatch":
@@ -427,10 +417,10 @@ def _explained(error: ValidationError, value: Any, kind: Any, path: tuple[str, .
     for place, mistakes in places.items():
         if missing := [repr(mistake.about) for mistake in mistakes if mistake.type == "missing"]:
             lines.append(f"{mistakes[0].key}: missing key {', '.join(missing)}")
-        lines += [
-            mistake.line for mistake in mistakes if mistake.type != "missing" and not mistake.is_of_type
-        ]
-        if place not in around and all(mistake.is_of_type for mistake in mistakes):
+        of_type = [mistake.type in _NEEDED for mistake in mistakes]
+        rest = zip(mistakes, of_type, strict=True)
+        lines += [mistake.line for mistake, typed in rest if mistake.type != "missing" and not typed]
+        if place not in around and all(of_type):
             lines.append(_of_types(mistakes))
     return sorted({*lines})
 
@@ -519,10 +509,8 @@ def _of_types(mistakes: list[_Mistake]) -> str:
         hint = f"On the command line, write {value.title()}. "
     if "text" in needed and isinstance(value, bool | int | float):
         hint = "Put it in quotes. "
-    given = f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None")
-    return (
-        f"{mistakes[0].key}: {given} where {' or '.join(needed)} is needed. {hint}{mistakes[0].text}".strip()
-    )
+    first, given = mistakes[0], f"{_kind(value)} {mistakes[0].shown}".removesuffix(" None")
+    return f"{first.key}: {given} where {' or '.join(needed)} is needed. {hint}{first.text}".strip()
 
 
 def _kind(value: Any) -> str:

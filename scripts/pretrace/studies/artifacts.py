@@ -18,7 +18,7 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import Options, check, renderer_of
 from pretrace.render.names import PAPERS, joined
 from pretrace.runtime.errors import InputError, located, nearest, shortened
-from pretrace.runtime.schema import Slug, parse, read_yaml
+from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
 from pretrace.studies.registries import Benchmarks
 from pretrace.studies.runs import Run, runs_by_pair
@@ -75,8 +75,13 @@ def artifact_of(
     """
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    options = entry.options.model_copy(update=own.options.given())
-    keys = {"evaluation_set": texts} | entry.given() | own.given() | {"options": options, "panels": panels}
+    options = entry.options.model_copy(update=own.options.set_fields())
+    keys = (
+        {"evaluation_set": texts}
+        | entry.set_fields()
+        | own.set_fields()
+        | {"options": options, "panels": panels}
+    )
     with located(where):
         renderer_of(str(keys["renderer"]))
     return Artifact(slug=slug, paper=paper, **keys)
@@ -86,7 +91,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     """Return the panels of a written one: of the runs with its id, with the start token and references of these."""
     panel = WrittenPanel(run=written) if isinstance(written, str) else written
     if panel.run is None:
-        return [Panel(**copy.given()) for copy in panel.expanded(PRODUCT)]
+        return [Panel(**copy.set_fields()) for copy in panel.expanded(PRODUCT)]
     ids = {run.id for run in runs} - {""}
     if panel.run not in ids:
         raise InputError(f"{where}.run: no run has the id '{panel.run}': {nearest(panel.run, ids)}")
@@ -97,7 +102,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
     every = panel.model_copy(update={"run": list(by_pair)}).expanded(("run", *PRODUCT))
-    copies = [(cast("tuple[str, str]", copy.run), copy.given()) for copy in every]
+    copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
     return [
         Panel(
             **first_of_runs(by_pair[pair])
@@ -115,7 +120,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
     Raises:
         InputError: an entry has no title, a renderer that there is not, or panels, which a study gives.
     """
-    registered = parse(read_yaml(path), dict[Slug, WrittenArtifact], str(path))
+    registered = read_keys(path, dict[Slug, WrittenArtifact])
     for slug, entry in registered.items():
         for key in ("title", "renderer"):
             if getattr(entry, key) is None:
@@ -152,7 +157,8 @@ def resolve_artifact(
                 f"'{panel.benchmark}'; add one under runs, or use one of {sorted(read)}."
             )
     panels = [
-        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.given()) for panel in panels
+        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.set_fields())
+        for panel in panels
     ]
     artifact = artifact.replaced(panels=panels)
     if not artifact.unavailable:

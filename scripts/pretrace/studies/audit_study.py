@@ -34,7 +34,7 @@ GIVEN = ("texts", "model", "known", "language")
 _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
 
 
-def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
+def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     """Return what the study file at `path` holds, that of the study audit filled in with keys of `config`.
 
     Raises:
@@ -54,34 +54,31 @@ def filled(given: Any, path: Path, config: Config, folder: Path) -> Any:
             f"config: the study audit needs {missing}=...: snakemake --cores all --config study=audit "
             "texts=my_texts.jsonl model=EleutherAI/pythia-1.4b"
         )
-    files = {"path": config.texts} | ({} if config.known is None else {"known": config.known})
+    inputs = {"texts": config.texts, "known": config.known or "", "model": config.model}
+    kinds = {key: kind_of(value) if value else "" for key, value in inputs.items()}
+    files = {"texts": config.texts} | ({} if config.known is None else {"known": config.known})
     for key, file in files.items():
-        if kind_of(file) not in ("file", "folder"):
-            where = f"config: {'texts' if key == 'path' else key}: {shortened(file)}"
+        if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
-                f"{where} does not exist{place}; give works (a folder, or a file: {DOCUMENTS}), or a file of passages: "
-                f"{FORMATS}."
+                f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
+                f"{DOCUMENTS}), or a file of passages: {FORMATS}."
             )
-    slug, models = _model(config.model, folder)
-    inputs = "\n".join(map(_here, (config.texts, config.known, config.model)))
-    short = hashlib.sha256(inputs.encode()).hexdigest()[:6]
-    name = "-".join([NAME, _slug(stem_of(Path(config.texts)))[:60], _slug(slug_of(config.model))[:25], short])
+    slug, models = _model(config.model, kinds["model"], folder)
+    here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
+    short = hashlib.sha256(here.encode()).hexdigest()[:6]
+    texts, known = Path(config.texts), None if config.known is None else Path(config.known)
+    name = "-".join([NAME, _slug(stem_of(texts))[:60], _slug(slug_of(config.model))[:25], short])
     runs = [{"model": slug, **run} for run in given["runs"]]
-    located = {key: _seen_from(folder / "studies", path) for key, path in files.items()}
-    cut = _cut(Path(config.texts), None if config.known is None else Path(config.known))
-    language = {"language": config.language or _language(Path(config.texts))}
-    entry = given["benchmarks"][TEXTS] | located | language
+    located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
+    cut = _cut(texts, known)
+    entry = given["benchmarks"][TEXTS] | located | {"language": config.language or _language(texts)}
     benchmarks = {TEXTS: entry}
     if cut is not None:
-        benchmarks = {TEXTS: entry | {"cut": cut.plain()}, WORKS: entry}
+        benchmarks = {TEXTS: entry | {"cut": cut.to_json()}, WORKS: entry}
         # passages are scored, and whole works are read for what the model gives back
-        whole = [
-            {"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")}
-            for run in runs
-            if "extraction" in run
-        ]
-        runs += whole
+        reading = [run for run in runs if "extraction" in run]
+        runs += [{"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")} for run in reading]
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
 
 
@@ -105,16 +102,14 @@ def _cut(texts: Path, known: Path | None) -> Cut | None:
 
 
 def _seen_from(folder: Path, path: str) -> str:
-    """Return a path of the working directory as one of `folder`; an absolute one as it is, so that errors repeat it."""
-    return path if Path(path).is_absolute() else os.path.relpath(path, folder)
+    """Return a path as seen from the studies in `folder`; an absolute one as it is, so that errors repeat it."""
+    return path if Path(path).is_absolute() else os.path.relpath(path, folder / "studies")
 
 
-def _here(path: str | None) -> str:
+def _here(path: str, kind: str) -> str:
     """Return a file's or folder's path as one of the working directory where it lies there; else what is given."""
-    if path is None or not kind_of(path):
-        return path or ""
-    inside = os.path.relpath(path)
-    return inside if not inside.startswith("..") else str(Path(path).resolve())
+    inside = os.path.relpath(path) if kind else ""
+    return path if not kind else inside if not inside.startswith("..") else str(Path(path).resolve())
 
 
 def _language(path: Path) -> str:
@@ -138,7 +133,7 @@ def _slug(name: str) -> str:
     return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).strip("_.-") or "texts"
 
 
-def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
+def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
     """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
     registered = read_yaml(folder / "models.yaml")
     if named in registered:
@@ -150,31 +145,30 @@ def _model(named: str, folder: Path) -> tuple[str, dict[str, Any]]:
         return named, {}
     slug = re.sub(r"[^A-Za-z0-9._-]+", "_", slug_of(named)).strip("_.-") or "model"
     slug = f"{slug}-given" if slug in registered else slug
-    if kind_of(named) == "folder":
+    entry: dict[str, Any] = {"source": "hub", "hub": named}
+    if kind == "folder":
         if not Path(named, "config.json").is_file():
             raise InputError(
                 f"config: model: {named} has no config.json; name the folder with config.json, the weights and the "
                 "tokenizer."
             )
-        path = _seen_from(folder / "studies", named)
-        return slug, {slug: {"source": "local", "path": path, "dtype": "auto", **_gpu()}}
-    if re.fullmatch(r"[^/\s]+/[^/\s]+", named):
-        size = {"parameters": parameters} if (parameters := parameters_in(named)) else {}
-        return slug, {slug: {"source": "hub", "hub": named, "dtype": "auto", **size, **_gpu()}}
-    hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
-    hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
-    raise InputError(
-        f"config: model: '{shortened(named)}' is not a name of config/models.yaml, a folder, or an id of the Hugging "
-        f"Face hub such as EleutherAI/pythia-1.4b{'' if hint.startswith('valid') else f': {hint}'}"
-    )
-
-
-def _gpu() -> dict[str, Any]:
-    return {"resources": {"gpu": 1}} if has_gpu() else {}
+        entry = {"source": "local", "path": _seen_from(folder, named)}
+    elif not re.fullmatch(r"[^/\s]+/[^/\s]+", named):
+        hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
+        hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
+        raise InputError(
+            f"config: model: '{shortened(named)}' is not a name of config/models.yaml, a folder, or an id of the "
+            "Hugging Face hub such as EleutherAI/pythia-1.4b"
+            f"{'' if hint.startswith('valid') else f': {hint}'}"
+        )
+    elif parameters := parameters_in(named):
+        entry["parameters"] = parameters
+    gpu = {"resources": {"gpu": 1}} if has_gpu() else {}
+    return slug, {slug: entry | {"dtype": "auto"} | gpu}
 
 
 def has_gpu() -> bool:
-    """Tell whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
+    """Return whether this machine has an NVIDIA GPU; asked without torch, which takes seconds to import."""
     return Path("/dev/nvidia0").exists()
 
 

@@ -15,7 +15,7 @@ from pretrace.questions.answering import ORDERS
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.questions import WRITTEN, view_writer
+from pretrace.studies.runs import WRITTEN, view_writer
 from pretrace.views import PARAPHRASES, VIEWS
 from pretrace.views.readings import PAST_CONTEXT, Windows
 

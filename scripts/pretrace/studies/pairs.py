@@ -13,9 +13,8 @@ from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setti
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.audit_study import POSITIVE_CONTROL
-from pretrace.studies.questions import view_writer
-from pretrace.studies.runs import Run
-from pretrace.studies.shared import SOON, Benchmark, Corpus, File, Model, priority, size
+from pretrace.studies.runs import Run, view_writer
+from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
@@ -188,16 +187,11 @@ class Pair:
         if windows is None:
             return None
         parts = _without_repeats({"subsets": run.subsets, "lengths": run.lengths} for run in runs)
-        return {**windows.plain(), "start_token": runs[0].start_token, "parts": parts}
+        return {**windows.to_json(), "start_token": runs[0].start_token, "parts": parts}
 
     @property
-    def priority(self) -> float:
-        """The priority of passes and answers."""
-        return priority(self.study, size(self.model.entry), *self.slugs)
-
-    @property
-    def priority_of_results(self) -> float:
-        return priority(self.study, SOON, *self.slugs)
+    def priority(self) -> int:
+        return priority(self.study, *self.slugs)
 
     # questions
 
@@ -246,7 +240,7 @@ class Pair:
     @property
     def deltas(self) -> dict[str, float] | None:
         """The calibration deltas of the letters A to D that the runs give, None if they give none."""
-        return next((run.calibration.plain() for run in self.runs if run.calibration), None)
+        return next((run.calibration.to_json() for run in self.runs if run.calibration), None)
 
     # other pairs that it is compared with
 

@@ -15,7 +15,7 @@ from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import cut_of, files_of
-from pretrace.studies.shared import FIRST, SOON, Benchmark, Corpus, File, Model, StoredView
+from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
 
@@ -62,7 +62,7 @@ class Plan:
         return StoredView(self.benchmark(benchmark), name)
 
     def download(self, file: str) -> dict[str, Any]:
-        return next(entry.plain() for entry in self.study.downloads.values() if entry.file == file)
+        return next(entry.to_json() for entry in self.study.downloads.values() if entry.file == file)
 
     # pairs
 
@@ -229,14 +229,16 @@ class Plan:
         artifact = self.study.artifacts[slug]
         pairs = self.pairs_of(artifact)
         entries = self.study.benchmarks.entries
-        benchmarks = {pair.benchmark_slug: entries[pair.benchmark_slug].written() for pair in pairs}
+        benchmarks = {
+            pair.benchmark_slug: entries[pair.benchmark_slug].to_json(defaults=False) for pair in pairs
+        }
         reads = [
             [*key, path]
             for *key, path in self._files_shown(artifact, pairs)
             if key[0] in artifact.needs and isinstance(path, str)
         ]
-        priority = SOON + FIRST * (slug in self.study.first)
-        return Rendering(artifact.plain(), reads, [path for *_, path in reads], benchmarks, priority)
+        priority = FIRST * (slug in self.study.first)
+        return Rendering(artifact.to_json(), reads, [path for *_, path in reads], benchmarks, priority)
 
     def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
         """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
@@ -331,8 +333,10 @@ class Plan:
         return {
             "study": study.name,
             "runs": [run.for_jobs() for run in study.runs],
-            "models": {slug: study.models.entries[slug].written() for slug in models},
-            "benchmarks": {slug: study.benchmarks.entries[slug].written() for slug in benchmarks},
+            "models": {slug: study.models.entries[slug].to_json(defaults=False) for slug in models},
+            "benchmarks": {
+                slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
+            },
             "settings": {key: config[key] for key in keys},
         }
 

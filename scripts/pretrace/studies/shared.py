@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
-from pretrace.benchmarks.loaders.local import LocalEntry
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
 from pretrace.corpora.sources import CorpusEntry
 from pretrace.models.entries import (
@@ -21,8 +20,9 @@ from pretrace.models.entries import (
     Training,
 )
 from pretrace.runtime.files import content_of
-from pretrace.studies.registries import E, Entry, downloads_named, path_of
-from pretrace.studies.revisions import asked_for
+from pretrace.runtime.hub import Pins, repositories_of
+from pretrace.runtime.schema import OnHub
+from pretrace.studies.registries import E, Entry, downloads_named, own_files, path_of
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 
@@ -40,15 +40,8 @@ MEMORY, TRAINING_MEMORY = 4000, 8000
 RUNTIME = 240
 """Minutes for a model's jobs if its entry does not say."""
 
-# which jobs start first: what the study's first artifacts wait for, then what is cheap, then what much waits for;
-# training is long and passes wait for it, and of passes those of larger models are longer
-SEALING = 1_000_000
-FIRST = 2000
-"""Added to what the study's first artifacts wait for."""
-SOON = 1500
-"""Scores, metrics, tables, figures, and downloads."""
-WAITED_FOR = 1000
-"""Texts, corpora and training."""
+FIRST = 1000
+"""The priority of jobs that the study's first artifacts wait for; all others have 0."""
 
 
 @cache
@@ -70,14 +63,9 @@ def before_first(study: Study) -> frozenset[tuple[str, str]]:
     return frozenset(pairs | {(kind, slug) for kind in slugs for slug in slugs[kind]})
 
 
-def priority(study: Study, usual: float, *waited: str) -> float:
-    """Return `usual`, raised if the first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
-    return usual + FIRST * (waited in before_first(study))
-
-
-def size(entry: ModelEntry) -> float:
-    """Return millions of parameters, below `WAITED_FOR`."""
-    return min((entry.parameters or 0) / 1e6, WAITED_FOR - 1)
+def priority(study: Study, *waited: str) -> int:
+    """Return `FIRST` if the study's first artifacts wait for `waited`: a pair's slugs, or (kind, slug)."""
+    return FIRST * (waited in before_first(study))
 
 
 class Resources(NamedTuple):
@@ -108,8 +96,8 @@ class Registered(Generic[E]):
         return shared[self.slug]
 
     @property
-    def priority(self) -> float:
-        return priority(self.study, WAITED_FOR, self.kind, self.slug)
+    def priority(self) -> int:
+        return priority(self.study, self.kind, self.slug)
 
     @property
     def content(self) -> list[str]:
@@ -178,7 +166,7 @@ class Model(Registered[ModelEntry]):
 
     @property
     def training(self) -> dict[str, Any]:
-        return self._training.written()
+        return self._training.to_json(defaults=False)
 
     @property
     def training_texts(self) -> str:
@@ -229,13 +217,13 @@ class Model(Registered[ModelEntry]):
         )
 
     def _written(self, *keys: str) -> dict[str, Any]:
-        written = self.entry.written()
+        written = self.entry.to_json(defaults=False)
         return {key: written[key] for key in keys if key in written}
 
     @property
     def answering(self) -> dict[str, Any]:
         """The keys of its entry that its answers and what it writes depend on."""
-        api = {"api": self.entry.api.written()} if isinstance(self.entry, ApiModel) else {}
+        api = {"api": self.entry.api.to_json(defaults=False)} if isinstance(self.entry, ApiModel) else {}
         return self.loading | api
 
     @property
@@ -269,7 +257,7 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.written(*PRINTED, "access")
+        return self.entry.to_json(*PRINTED, "access", defaults=False)
 
     @property
     def prefixes(self) -> File:
@@ -278,7 +266,7 @@ class Benchmark(Registered[BenchmarkEntry]):
 
     @property
     def prefix(self) -> dict[str, Any] | None:
-        return None if self.entry.prefix is None else self.entry.prefix.plain()
+        return None if self.entry.prefix is None else self.entry.prefix.to_json()
 
     @property
     def split(self) -> str:
@@ -309,7 +297,9 @@ class Benchmark(Registered[BenchmarkEntry]):
 
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
-        return asked_for(self.entry, self.record(part), self.study.pins, part).written(*PRINTED)
+        return asked_for(self.entry, self.record(part), self.study.pins, part).to_json(
+            *PRINTED, defaults=False
+        )
 
 
 @dataclass(frozen=True)
@@ -376,7 +366,7 @@ class Corpus(Registered[CorpusEntry]):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.written(*PRINTED, "access")
+        return self.entry.to_json(*PRINTED, "access", defaults=False)
 
     @property
     def source(self) -> File:
@@ -399,7 +389,7 @@ class Corpus(Registered[CorpusEntry]):
 
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, self.record(shard), self.study.pins).written(*PRINTED)
+        return asked_for(self.entry, self.record(shard), self.study.pins).to_json(*PRINTED, defaults=False)
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared name."""
@@ -412,14 +402,22 @@ def source(study: Study, entry: Entry) -> File:
     return downloaded(study, entry) if not own else own[0] if len(own) == 1 else own
 
 
-def own_files(entry: Entry) -> list[str]:
-    """Return the files or folders of the user's that an entry is read from, a second file of known texts last."""
-    known = entry.known if isinstance(entry, LocalEntry) else None
-    return [path for path in (path_of(entry), known) if path is not None]
-
-
 def downloaded(study: Study, entry: Entry) -> File:
     """Return the downloaded file that an entry reads, or several, or none."""
     slugs = dict.fromkeys(downloads_named(entry).values())
     files = [f"results/downloads/{study.downloads[slug].file}" for slug in slugs]
     return files[0] if len(files) == 1 else files
+
+
+def asked_for(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
+    """Return the entry for its fetching job: with the pinned revision, or with the one that the job was last asked for
+    if `record` says that this gave the pinned commit. So pinning what was fetched runs nothing again.
+    """
+    repositories = entry.repositories() if isinstance(entry, OnHub) else {}
+    key = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
+    pin = pins.get("models" if isinstance(entry, HubModel) else "datasets", {}).get(repositories.get(key, ""))
+    if pin is None:
+        return entry
+    fetched = repositories_of(Path(record)) if Path(record).is_file() else []
+    revision = next((read.revision for read in fetched if pin in (read.commit, read.revision)), pin)
+    return entry if revision == getattr(entry, key) else entry.model_copy(update={key: revision})

@@ -1,6 +1,9 @@
-"""Check the files of texts and answers that a study's user gives, and announce an audit of them, before any job."""
+"""What the process that runs the workflow says: the checks of a user's files before any job, and the conclusion."""
 
+import gc
 import os
+import sys
+import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -13,17 +16,63 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel, ModelEntry
 from pretrace.questions.collected import check_answers, released_scores
-from pretrace.runtime.errors import InputError, shortened
+from pretrace.runtime.errors import InputError, printable, shortened
+from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies.audit_study import TEXTS, WORKS, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, files_of, path_of
-from pretrace.studies.study import Study
+from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
 """The environment variable with the path of the study whose files are checked. The processes of its jobs inherit it."""
+
+
+_STARTED = time.time()
+
+
+def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
+    """Plan the study that `config` names, print the remarks about its files, and end the process at a user's error."""
+    # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    # a study is many objects that all stay: to search them for garbage takes a sixth of the time of planning
+    gc.disable()
+    try:
+        prepare_terminal()
+        plan = Plan(load_study(config, folder))
+        for remark in check_user_files(plan, config):
+            say(remark, to=sys.stderr)
+    except InputError as error:
+        sys.exit(f"error: {error}")
+    gc.freeze()
+    gc.enable()
+    return plan
+
+
+def announce(plan: Plan) -> None:
+    """Print the first lines of a run: the study, its measured time if known, and what is made first."""
+    study = plan.study
+    about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
+    say(f"{study.title}; {about}results in results/{study.name}/")
+    for path in plan.first:
+        say(f"made first: {path}")
+
+
+def print_conclusion(plan: Plan) -> None:
+    """Print the conclusion, the number of warnings and the path of the report, if this run wrote them.
+
+    The report may be there although a figure failed.
+    """
+    folder = f"results/{plan.study.name}"
+    headline = Path(folder, "headline.txt")
+    if headline.exists() and headline.stat().st_mtime >= _STARTED:
+        print(printable(headline.read_text(encoding="utf-8")), end="")
+        folders = ["results/logs", f"{folder}/logs"]
+        if warned := len(warnings_since(_STARTED, folders)):
+            say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
+        say(f"the report is {folder}/report.html")
 
 
 def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
@@ -132,12 +181,6 @@ CPU_FLOPS = 3e11
 
 ROUGH = 2.0
 """A pass takes up to this number of times the time of its operations alone; starts of jobs add a minute."""
-
-
-def announcement(study: Study) -> str:
-    """Return the first line of a run: the study, and its measured time if known."""
-    about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
-    return f"{study.title}; {about}results in results/{study.name}/"
 
 
 def description(study: Study, config: Mapping[str, Any]) -> list[str]:

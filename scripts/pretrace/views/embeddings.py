@@ -27,6 +27,9 @@ from pretrace.views.words import (
     word_spans,
 )
 
+Table = npt.NDArray[np.floating[Any]]
+"""Input embeddings [V, d] of a vocabulary."""
+
 NEAREST = 5
 """How many nearest words a replacement is drawn from."""
 _AT_ONCE = 512  # words whose cosines with all others are alive at a time
@@ -43,23 +46,16 @@ class Replaceable:
 
     def with_replaced(self, count: int, rng: random.Random) -> str:
         places = drawn(rng, list(self.nearest), count)
-        return replaced(
-            self.text,
-            {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places},
-        )
+        new = {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places}
+        return replaced(self.text, new)
 
 
 def synonyms_by_embeddings(
-    texts: Sequence[str],
-    embeddings: npt.NDArray[np.floating[Any]],
-    tokenizer: Any,
-    percent: int,
-    seeds: Sequence[int],
-    variants: int = 1,
+    texts: Sequence[str], embeddings: Table, tokenizer: Any, percent: int, seeds: Sequence[int], variants: int
 ) -> list[list[str]]:
     """Make `variants` texts of each text, with int(words x percent / 100) of its words replaced.
 
-    `embeddings` [V, d] is the input embedding table of the model that `tokenizer` belongs to; `seeds` has one
+    `embeddings` is the table of the model that `tokenizer` belongs to; `seeds` has one
     seed a text, so that the view of a text does not depend on the others. Each replacement is drawn from the
     NEAREST words. A text with too few replaceable words has all replaced, and the log counts such texts.
     """
@@ -73,11 +69,7 @@ def synonyms_by_embeddings(
 
 
 def neighbours_by_embeddings(
-    texts: Sequence[str],
-    embeddings: npt.NDArray[np.floating[Any]],
-    tokenizer: Any,
-    count: int,
-    seeds: Sequence[int],
+    texts: Sequence[str], embeddings: Table, tokenizer: Any, count: int, seeds: Sequence[int]
 ) -> list[list[str]]:
     """Make `count` neighbours of each text that differ from it in 5 % of its words, at least one.
 
@@ -100,9 +92,7 @@ def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
         )
 
 
-def _replaceable(
-    texts: Sequence[str], embeddings: npt.NDArray[np.floating[Any]], tokenizer: Any
-) -> list[Replaceable]:
+def _replaceable(texts: Sequence[str], embeddings: Table, tokenizer: Any) -> list[Replaceable]:
     """Find the replaceable words of texts; each distinct word is compared with the vocabulary once."""
     chinese = [is_chinese(text) for text in texts]
     tokens = {kind: _one_token_words(tokenizer, chinese=kind) for kind in set(chinese)}
@@ -124,24 +114,15 @@ def _replaceable(
 def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
     """Return word -> token id of the lower-case words, no function words, that are one token inside a text."""
     written = {text.strip() for text in tokenizer.batch_decode([[id] for id in range(len(tokenizer))])}
-    words = sorted(
-        word
-        for word in written
-        if word.isalpha()
-        and len(word) >= _SHORTEST[chinese]
-        and is_chinese(word) == chinese
-        and word == word.lower()
-        and word not in function_words()
-    )
+    plain = {word for word in written if word.isalpha() and word == word.lower()} - function_words()
+    words = sorted(word for word in plain if len(word) >= _SHORTEST[chinese] and is_chinese(word) == chinese)
     before = "\n" if chinese else "a "
     encoded = tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
     lead = len(tokenizer(before.strip(" "), add_special_tokens=False)["input_ids"])
     return {word: ids[lead] for word, ids in zip(words, encoded, strict=True) if len(ids) == lead + 1}
 
 
-def _nearest_words(
-    wanted: list[str], tokens: dict[str, int], embeddings: npt.NDArray[np.floating[Any]]
-) -> dict[str, list[str]]:
+def _nearest_words(wanted: list[str], tokens: dict[str, int], embeddings: Table) -> dict[str, list[str]]:
     """Return for each wanted word at most NEAREST other words, the nearest first."""
     import torch  # its topk is ten times as fast as a partition of all cosines
 

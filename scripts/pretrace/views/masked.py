@@ -30,7 +30,7 @@ TRIALS = 1000
 
 
 def is_masked(checkpoint: Checkpoint) -> bool:
-    """Tell whether the checkpoint's configuration says that it is a masked language model."""
+    """Return whether the checkpoint's configuration says that it is a masked language model."""
     architectures = read_json(checkpoint.path / "config.json").get("architectures") or []
     return any(name.endswith("ForMaskedLM") for name in architectures)
 
@@ -41,13 +41,9 @@ def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
     import transformers
 
     checkpoint.verify(checkpoint.files)
-    model = transformers.AutoModelForMaskedLM.from_pretrained(
-        checkpoint.path,
-        dtype=torch.float32,
-        local_files_only=True,
-        use_safetensors=True,
-        trust_remote_code=False,
-    )
+    safe = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
+    load = transformers.AutoModelForMaskedLM.from_pretrained
+    model = load(checkpoint.path, dtype=torch.float32, **safe)
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if chosen == "cuda":
         hold_gpus()
@@ -163,8 +159,6 @@ def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generato
     orders = rng.permuted(np.tile(np.arange(len(swaps)), (TRIALS, 1)), axis=1)
     choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
     weights = np.array([swap.weight for swap in swaps])[choices].sum(axis=1)
-    texts = []
-    for row in np.argsort(-weights, kind="stable"):
-        chosen = {swaps[i].place: swaps[i].word for i in choices[row]}
-        texts.append(replaced(text, chosen))
+    ranked = ([swaps[i] for i in choices[row]] for row in np.argsort(-weights, kind="stable"))
+    texts = (replaced(text, {swap.place: swap.word for swap in chosen}) for chosen in ranked)
     return list(dict.fromkeys(texts))[:count]

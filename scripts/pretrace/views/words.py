@@ -15,7 +15,7 @@ _LETTER = re.compile(r"[^\W\d_]")
 
 
 def is_chinese(text: str) -> bool:
-    """Tell whether most letters of the text are Chinese characters, so that no spaces separate its words."""
+    """Return whether most letters of the text are Chinese characters, so that no spaces separate its words."""
     return 2 * len(_HAN.findall(text)) > len(_LETTER.findall(text))
 
 

@@ -5,14 +5,13 @@ appendix C. Decoding is not stated there; it is greedy here, after what the toke
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, Any
 
 import pandas as pd
 from pydantic import Field
 
 from pretrace.models.generation import written
-from pretrace.runtime.schema import Keys, Some, parse, read_yaml
+from pretrace.runtime.schema import Keys, Some
 
 
 class Openings(Keys):
@@ -22,20 +21,15 @@ class Openings(Keys):
     """Write a list of texts that are not empty, one for each shot."""
 
 
-def read_openings(path: Path) -> list[str]:
-    """Read the openings of a YAML file, in order. Raises `InputError` at any key but `prompts`, and without texts."""
-    return parse(read_yaml(path), Openings, str(path)).prompts
-
-
 def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.DataFrame:
     """Make the shots for texts of each length in words: columns `length`, `position`, `text`.
 
     `target` is a `models.Target`. A completion has as many tokens as a text has words (the paper's rule), or fewer if
     the model ends it. Greedy, so a shorter completion is the beginning of a longer one.
     """
-    model, tokenizer = target.load(), target.tokenizer
+    tokenizer = target.tokenizer
     openings = [list(tokenizer(prompt)["input_ids"]) for prompt in prompts]
-    completions = written(model, tokenizer, openings, max(lengths))
+    completions = written(target.load(), tokenizer, openings, max(lengths))
     rows = []
     for position, (prompt, ids, added) in enumerate(zip(prompts, openings, completions, strict=True)):
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)

@@ -64,17 +64,10 @@ def load_news(entry: PeoplesDaily, sources: list[Path], seed: int) -> list[Text]
     for order, stretch in enumerate(random.Random(seed).sample(range(stretches), 2 * wanted)):
         block, place = divmod(stretch, STRETCHES_OF_A_DOCUMENT)
         document, start = f"block-{block:03d}", place * longest
-        drawn += [
-            Text(
-                text_id=f"{document}-{length:03d}-{start // length:04d}",
-                text="".join(words[stretch * longest : stretch * longest + length]),
-                label=int(order < wanted),
-                length=length,
-                document=document,
-                span=(start, start + length),
-            )
-            for length in entry.lengths
-        ]
+        for length in entry.lengths:
+            text_id, span = f"{document}-{length:03d}-{start // length:04d}", (start, start + length)
+            text = "".join(words[stretch * longest : stretch * longest + length])
+            drawn.append(Text(text_id, text, int(order < wanted), "", length, document, span))
     return drawn
 
 

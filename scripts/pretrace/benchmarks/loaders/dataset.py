@@ -155,9 +155,8 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows
         return {str(split): _typed(folder, str(split), table) for split, table in of_splits.items()}
     configs = datasets.get_dataset_config_names(str(folder))
     if config not in (None, *configs):
-        raise InputError(
-            f"{folder} has no configuration '{config}' (hub_config): {nearest(str(config), configs)}"
-        )
+        hint = nearest(str(config), configs)
+        raise InputError(f"{folder} has no configuration '{config}' (hub_config): {hint}")
     if config is None and len(configs) > 1 and "default" not in configs:
         raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
@@ -176,7 +175,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows
 
 
 def _as_written(builder: Any, files: Mapping[str, Sequence[Path]]) -> bool:
-    """Tell whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
+    """Return whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
     own = type(builder.config)()
     settings = ("sep", "header", "names", "quotechar", "skiprows", "encoding", "field")
     usual = all(getattr(builder.config, key, None) == getattr(own, key, None) for key in settings)
@@ -199,9 +198,8 @@ def _written(files: Sequence[Path], classes: Mapping[str, Sequence[str]]) -> Spl
 
 def _typed(folder: Path, split: str, table: Any) -> SplitRows:
     places = (f"{folder}, split {split}, row {number}" for number in range(1, len(table) + 1))
-    return SplitRows(
-        table.column_names, list(zip(places, table, strict=True)), _classes(table.features or {})
-    )
+    located = list(zip(places, table, strict=True))
+    return SplitRows(table.column_names, located, _classes(table.features or {}))
 
 
 def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -219,7 +217,7 @@ def _chosen(entry: DataSet, splits: Mapping[str, SplitRows], folder: Path) -> di
     if unknown := [split for split in entry.splits if split not in splits]:
         raise InputError(f"{folder} has no split '{unknown[0]}': {nearest(unknown[0], splits)}")
     rows = entry.splits if isinstance(entry.splits, dict) else dict.fromkeys(entry.splits)
-    return {split: {} if values is None else values.given() for split, values in rows.items()}
+    return {split: {} if values is None else values.set_fields() for split, values in rows.items()}
 
 
 def _rows(
@@ -246,18 +244,16 @@ def _rows(
 def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
     usual = {name: name for name in _LOCAL_NAMES if name in columns}
-    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.given()
+    given: Mapping[str, str] = usual if entry.columns is None else entry.columns.set_fields()
     for name, column in given.items():
         if column not in columns:
-            raise InputError(
-                f"{where}: there is no column '{column}' (columns.{name}): {nearest(column, columns)}"
-            )
+            hint = nearest(column, columns)
+            raise InputError(f"{where}: there is no column '{column}' (columns.{name}): {hint}")
     if entry.columns is not None and (twice := sorted(set(given) & set(shared))):
         raise InputError(f"{where}: {twice[0]} is given by both columns and splits; remove one.")
     if len({"text", "input"} & set(given)) != 1:
-        raise InputError(
-            f"{where}: set columns.text to the column that holds the texts, one of {', '.join(columns)}."
-        )
+        listed = ", ".join(columns)
+        raise InputError(f"{where}: set columns.text to the column that holds the texts, one of {listed}.")
     if "label" not in given and "label" not in shared:
         raise InputError(
             f"{where}: no column is called label: set columns.label to the one with 1 for members and 0 for "
@@ -275,14 +271,12 @@ def _label(
         if labels is None and value in ("0", "1"):
             return int(value)
     if labels is None and value not in _BARE and isinstance(value, (str, bool)):
-        raise InputError(
-            f"{where}: label is {value!r}; say under labels what it means: labels: {{{value}: 1}}."
-        )
+        example = f"labels: {{{value}: 1}}"
+        raise InputError(f"{where}: label is {value!r}; say under labels what it means: {example}.")
     if labels is None or value is None:
         return value
     name = f"{value:g}" if isinstance(value, float) else str(value)
     if name not in labels:
-        raise InputError(
-            f"{where}: label is {value!r}, which is missing under labels: {nearest(name, labels)}"
-        )
+        hint = nearest(name, labels)
+        raise InputError(f"{where}: label is {value!r}, which is missing under labels: {hint}")
     return labels[name]

@@ -68,16 +68,9 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[s
         title, _, author = document.partition("_-_") if books else (document, "", "")
         if books and not (title and author):
             raise InputError(f"{where}: the ID '{document}' is not Title_-_Author, as BookTection writes it.")
-        text = Text(
-            text_id=f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}",
-            text=row["Example_A"],
-            label=label,
-            length=length,
-            document=document,
-            title=title.replace("_", " "),
-            author=author.replace("_", " "),
-            passage=number,
-        )
+        text_id = f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}"
+        about = {"title": title.replace("_", " "), "author": author.replace("_", " "), "passage": number}
+        text = Text(text_id, row["Example_A"], label, length=length, document=document, **about)
         passages.append((text, [row[name] for name in _PARAPHRASES if (row[name] or "").strip()]))
     used = len(passages)
     log.info("%s: %d rows, %d passages used, %d skipped", path, used + skipped, used, skipped)

@@ -63,7 +63,7 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
                     for length in entry.lengths
                 ])  # fmt: skip
     if entry.max_overlap is not None:
-        snippets = within(snippets, **entry.max_overlap.given())
+        snippets = within(snippets, **entry.max_overlap.set_fields())
     return [text for snippet in snippets for text in snippet]
 
 

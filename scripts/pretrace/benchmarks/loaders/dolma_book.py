@@ -56,17 +56,10 @@ def released_since(catalogue: Path, day: str) -> list[tuple[str, str]]:
     with catalogue.open(encoding="utf-8-sig", newline="") as file:
         reader = csv.DictReader(file)
         if lacking := [name for name in _NEEDED if name not in (reader.fieldnames or ())]:
-            raise InputError(
-                f"{catalogue} has no column {lacking[0]!r}; it is not Project Gutenberg's catalogue."
-            )
-        books = [
-            (row["Issued"], row["Text#"])
-            for row in reader
-            if row["Type"] == "Text"
-            and row["Language"] == "en"
-            and row["Issued"] >= day
-            and row["Text#"].isdecimal()
-        ]
+            raise InputError(f"{catalogue} has no column {lacking[0]!r}: not Project Gutenberg's catalogue.")
+        texts = (row for row in reader if row["Type"] == "Text" and row["Language"] == "en")
+        issued = ((row["Issued"], row["Text#"]) for row in texts)
+        books = [(released, id) for released, id in issued if released >= day and id.isdecimal()]
     return sorted(books, key=lambda book: (book[0], int(book[1])))
 
 
@@ -139,8 +132,8 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
             for length in entry.lengths:
                 for subset, index in segments(len(words), length, length):
                     text_id = f"{book}-{subset}-{length:04d}-{index:05d}"
-                    about = {"text_id": text_id, "label": label, "subset": subset, "document": book}
-                    texts.append(cut(words, index * length, length, **about))
+                    about = {"label": label, "subset": subset, "document": book}
+                    texts.append(cut(words, index * length, length, text_id, **about))
     return texts
 
 
@@ -160,9 +153,8 @@ def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> Non
     later = _gutenberg(entry, folder, attempts)
     for label, books in ((1, members), (0, later)):
         if len(books) < entry.documents:
-            log.warning(
-                "%d books of class %d are long enough; %d were asked for", len(books), label, entry.documents
-            )
+            counts = (len(books), label, entry.documents)
+            log.warning("%d books of class %d are long enough; %d were asked for", *counts)
         write_books(sorted(books, key=lambda book: book.id), folder / listed.hub / _FILES[label])
     described = {"hub": listed.hub, "revision": listed.revision, "commit": listed.commit}
     files = dict.fromkeys(_FILES.values(), "")
@@ -231,7 +223,6 @@ def _dolma(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> tuple[Sn
         if not path.exists():
             fetcher.save(url, path)
         long = (book for book in books_in(path) if _is_long_enough(entry, book.text))
-        books = heapq.nsmallest(
-            entry.documents, chain(books, long), key=lambda book: seed_of("dolma_book", seed, book.id)
-        )
+        every = chain(books, long)
+        books = heapq.nsmallest(entry.documents, every, lambda book: seed_of("dolma_book", seed, book.id))
     return listed, books

@@ -103,10 +103,8 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
     """Yield the texts of one length, book by book, in the order of the Bible."""
     fitting = [place for place in bible.quoted if _fits(bible, place, length)]
     short = [_citation(place) for place in bible.quoted if place not in fitting]
-    log.info(
-        "%d words: %d verses of the day; left out, as their chapters end before: %d (%s)",
-        length, len(fitting), len(short), ", ".join(short) or "none",
-    )  # fmt: skip
+    left_out = f"left out, as their chapters end before: {len(short)} ({', '.join(short) or 'none'})"
+    log.info("%d words: %d verses of the day; %s", length, len(fitting), left_out)
     for book, own in groupby(fitting, lambda place: place.chapter[0]):
         quoted = list(own)
         of_book = [place for chapter in bible.places if chapter[0] == book for place in bible.places[chapter]]
@@ -120,9 +118,8 @@ def _quoted_and_others(bible: Bible, length: int, others: int, rng: random.Rando
             )
         for place in of_book:
             if place in quoted or place in drawn:
-                about = {"text_id": _citation(place), "label": int(place in quoted)}
-                words = bible.words[place.chapter]
-                yield cut(words, place.start, length, document=_name(place.chapter), **about)
+                about = {"label": int(place in quoted), "document": _name(place.chapter)}
+                yield cut(bible.words[place.chapter], place.start, length, _citation(place), **about)
 
 
 def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iterator[Place]:

@@ -149,16 +149,14 @@ def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> 
             columns.update(row)
         if len({"input", "text"} & row.keys()) != 1:
             place = f"{source}, header" if source.lower().endswith(".csv") else where
-            raise InputError(
-                f"{place}: one column must be 'input' or 'text', the one that holds the texts; found: "
-                f"{', '.join(map(str, row)) or 'none'}."
-            )
+            columns_there = ", ".join(map(str, row)) or "none"
+            needed = "one column must be 'input' or 'text', the one that holds the texts"
+            raise InputError(f"{place}: {needed}; found: {columns_there}.")
         known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(where, row, LocalText)
         text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
         if text_id in seen:
-            raise InputError(
-                f"{where}: the id '{text_id}' was given before, at {seen[text_id]}; ids must be unique."
-            )
+            before = f"the id '{text_id}' was given before, at {seen[text_id]}"
+            raise InputError(f"{where}: {before}; ids must be unique.")
         seen[text_id] = where
         yield where, Text(text_id, text, **known)
     if not seen:

@@ -66,9 +66,7 @@ def neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, l
                 neighbours_of[_id(subset, kind, number)] = [text for text in value if text.strip()]
                 other += len(value) != expected
             if other:
-                log.warning(
-                    "%s: %d texts do not have the %s neighbours that the entry states", path, other, expected
-                )
+                log.warning("%s: %d texts do not have the entry's %s neighbours", path, other, expected)
     return {f"neighbours-{expected}": neighbours_of}
 
 
@@ -89,9 +87,7 @@ def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
     for name in names:
         if path := files.get((folder, f"{name}.jsonl")):
             return path
-    raise InputError(
-        f"{source} has no {folder}/{names[0]}.jsonl; check that the source is MIMIR and has this set."
-    )
+    raise InputError(f"{source} has no {folder}/{names[0]}.jsonl; is the source MIMIR, with this set?")
 
 
 def _values(path: Path) -> Iterator[tuple[str, Any]]:

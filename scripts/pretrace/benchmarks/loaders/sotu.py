@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -108,8 +108,9 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
         quota = part_size(entry.texts, number, len(entry.eras))
         drawn = _draw(_pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}")
         for side, label in enumerate((1, 0), start=1):
-            stretches: list[Stretch] = sorted((pair[0], pair[side]) for pair in drawn)
-            snippets += _snippets(addresses, stretches, entry.lengths, label, f"{first}-{last}")
+            for place, start in sorted((pair[0], pair[side]) for pair in drawn):
+                speech, era = addresses[place], f"{first}-{last}"
+                snippets.append(_snippet(speech, start, entry.lengths, label, _document(speech), era))
     if entry.repetitions is not None:
         snippets = _dosed(snippets, entry.repetitions, rng)
     return [text for snippet in snippets for text in snippet]
@@ -123,16 +124,15 @@ class SotuTemporal(TwoDraws, TwoClasses):
 def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[Text]:
     """Return `texts` snippets of each class, members and non-members from different years."""
     every, rng = speeches(sources[0]), random.Random(seed)
-    snippets: list[list[Text]] = []
+    texts: list[Text] = []
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
         addresses = _between(every, chosen.years, which)
-        longest = max(entry.lengths)
-        stretches: list[Stretch] = [
-            (place, start) for place, speech in enumerate(addresses) for start in _starts(speech, longest)
-        ]
-        drawn = _draw(stretches, entry.texts, rng, which)
-        snippets += _snippets(addresses, drawn, entry.lengths, label)
-    return [text for snippet in snippets for text in snippet]
+        starts = [(place, _starts(speech, max(entry.lengths))) for place, speech in enumerate(addresses)]
+        stretches: list[Stretch] = [(place, start) for place, own in starts for start in own]
+        for place, start in _draw(stretches, entry.texts, rng, which):
+            speech = addresses[place]
+            texts += _snippet(speech, start, entry.lengths, label, _document(speech))
+    return texts
 
 
 def _pairs(addresses: list[Speech], lengths: Sequence[int], rng: random.Random) -> list[Stretch]:
@@ -172,20 +172,12 @@ def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random)
     members = [snippet for snippet in snippets if snippet[0].label == 1]
     shuffled = rng.sample(members, len(members))
     dose_of = {id(snippet): doses[place % len(doses)] for place, snippet in enumerate(shuffled)}
-    return [
-        [
-            replace(
-                text,
-                text_id=f"{text.text_id}-{dose}x",
-                subset=f"{dose}x",
-                repetitions=dose if text.label else 0,
-            )
-            for text in snippet
-        ]
-        for dose in doses
-        for snippet in snippets
-        if dose_of.get(id(snippet), dose) == dose
-    ]
+    dosed = []
+    for dose in doses:
+        for snippet in (snippet for snippet in snippets if dose_of.get(id(snippet), dose) == dose):
+            about: dict[str, Any] = {"subset": f"{dose}x", "repetitions": dose if snippet[0].label else 0}
+            dosed.append([replace(text, text_id=f"{text.text_id}-{dose}x", **about) for text in snippet])
+    return dosed
 
 
 class SotuSegments(Downloaded, BenchmarkEntry):
@@ -219,19 +211,14 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
         document: {"label": label, "document": document, "matched": documents[place - place % 2]}
         for place, (document, label) in enumerate(zip(documents, labels, strict=False))
     }
-    return [
-        cut(
-            speech.words,
-            index * length,
-            length,
-            text_id=f"{speech.fileid}-{subset}-{length:03d}-{index:04d}",
-            subset=subset,
-            **sides[_document(speech)],
-        )
-        for speech in addresses
-        for length in lengths
-        for subset, index in segments(len(speech.words), length, lengths[-1])
-    ]
+    texts = []
+    for speech in addresses:
+        side = sides[_document(speech)]
+        for length in lengths:
+            for subset, index in segments(len(speech.words), length, lengths[-1]):
+                text_id = f"{speech.fileid}-{subset}-{length:03d}-{index:04d}"
+                texts.append(cut(speech.words, index * length, length, text_id, subset=subset, **side))
+    return texts
 
 
 def segments(words: int, length: int, longest: int) -> list[tuple[str, int]]:
@@ -296,14 +283,7 @@ def _passages(
     about = {"label": label, "document": document, "author": speech.speaker}
     about["title"] = f"State of the Union Address of {speech.year}"
     return [
-        cut(
-            speech.words,
-            start,
-            length,
-            text_id=f"{document}-{length:03d}-{passage:02d}",
-            passage=passage,
-            **about,
-        )
+        cut(speech.words, start, length, f"{document}-{length:03d}-{passage:02d}", passage=passage, **about)
         for passage, start in enumerate(sorted(rng.sample(places, entry.passages)))
         for length in lengths
     ]
@@ -373,28 +353,12 @@ def _take_turns(free: list[Stretch], turns: list[int], count: int, rng: random.R
     return taken[:count]
 
 
-def _snippets(
-    addresses: list[Speech], stretches: list[Stretch], lengths: Sequence[int], label: int, subset: str = ""
-) -> list[list[Text]]:
-    return [
-        _snippet(addresses[place], start, lengths, label, _document(addresses[place]), subset)
-        for place, start in stretches
-    ]
-
-
 def _snippet(
     speech: Speech, start: int, lengths: Sequence[int], label: int, document: str, subset: str = ""
 ) -> list[Text]:
     """Return the texts of an address's words from `start` on, one of each length."""
+    about = {"label": label, "subset": subset, "document": document}
     return [
-        cut(
-            speech.words,
-            start,
-            length,
-            text_id=f"{speech.fileid}-{length:03d}-{start // length:04d}",
-            label=label,
-            subset=subset,
-            document=document,
-        )
+        cut(speech.words, start, length, f"{speech.fileid}-{length:03d}-{start // length:04d}", **about)
         for length in lengths
     ]

@@ -57,10 +57,8 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list
     paraphrases: dict[str, list[str]] = {}
     neighbours: dict[str, list[str]] = {}
     for length in entry.lengths:
-        rewritten, changed = (
-            [text.text for text in _split(sources[0], f"WikiMIA_length{length}_{kind}")]
-            for kind in ("paraphrased", "perturbed")
-        )
+        kinds = (f"WikiMIA_length{length}_{kind}" for kind in ("paraphrased", "perturbed"))
+        rewritten, changed = ([text.text for text in _split(sources[0], kind)] for kind in kinds)
         if not rewritten:
             log.info("%s: no paraphrased texts of length %d", sources[0], length)
             continue
@@ -71,10 +69,8 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list
             )
         count = len(changed) // len(rewritten)
         if count != entry.neighbours:
-            log.warning(
-                "%d neighbours of each text of length %d, but the entry's neighbours is %s",
-                count, length, entry.neighbours,
-            )  # fmt: skip
+            told = f"the entry's neighbours is {entry.neighbours}"
+            log.warning("%d neighbours of each text of length %d, but %s", count, length, told)
         for number, text in enumerate(rewritten):
             paraphrases[_id(length, number)] = [text]
             neighbours[_id(length, number)] = changed[number * count : (number + 1) * count]

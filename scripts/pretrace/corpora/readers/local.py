@@ -20,7 +20,7 @@ class LocalCorpus(CorpusEntry):
 
 @corpus_source("local", entry=LocalCorpus)
 def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
-    """Yield the documents of the files, in order: one a line of a text file, else one a row (key `field`).
+    """Yield the documents of the files, in order: one for each line of a text file, else for each row (key `field`).
 
     Lines end at U+000A, or U+000D U+000A. Raises `InputError` with file and line of the first bad one.
     """

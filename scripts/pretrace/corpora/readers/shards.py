@@ -4,6 +4,7 @@ import fnmatch
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -67,13 +68,10 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
     """
     entry = HubCorpus.model_validate(plain)
     own = None if entry.path is None else dict(files_of(Path(entry.path)))
-    names = shard_names(
-        entry, lambda: list(own) if own is not None else names_in(entry.hub, "dataset", entry.revision)
-    )
+    on_hub = partial(names_in, entry.hub, "dataset", entry.revision)
+    names = shard_names(entry, on_hub if own is None else lambda: list(own))
     if shard >= len(names):
-        log.info(
-            "%s has %d files of the corpus; shard %d of %d is empty", entry.hub, len(names), shard, shards
-        )
+        log.info("%s has %d files of the corpus; shard %d is empty", entry.hub, len(names), shard)
         write_texts([], out, f"shard {shard}")
         return {}
     name, plain = names[shard], {**plain, "shards": len(names)}
@@ -83,9 +81,7 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
     out.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
         try:
-            with tempfile.TemporaryDirectory(
-                dir=out.parent, prefix=f".{out.stem}.", suffix=".part"
-            ) as folder:
+            with tempfile.TemporaryDirectory(".part", f".{out.stem}.", out.parent) as folder:
                 path, commit = fetch_file(entry.hub, "dataset", entry.revision, name, Path(folder))
                 if entry.gigabytes is not None:
                     _check_whole(path)

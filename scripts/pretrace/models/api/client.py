@@ -203,11 +203,7 @@ class _Asking:
                     return True
                 if not self._in_flight:
                     spent, aside = (amount / NANO for amount in self.store.money())
-                    also = (
-                        f" and {aside:.6g} put aside for requests whose answers are not there"
-                        if aside
-                        else ""
-                    )
+                    also = f" and {aside:.6g} put aside for requests without an answer" if aside else ""
                     self._fail(
                         f"the budget is used up: of budget_usd = {self.budget / NANO:g} (config.yaml), {spent:.6g} "
                         f"dollars are spent{also}, and the next request can cost up to {most / NANO:.6g}. Nothing "
@@ -230,9 +226,8 @@ class _Asking:
                 raw = await create.with_raw_response.create(model=self.endpoint.model, **request.body)
             text = self._without_key(raw.text)
             body = json.loads(text)
-            if self.key and self.key in (
-                parsed := json.dumps(body, ensure_ascii=False)
-            ):  # spelled by escapes
+            parsed = json.dumps(body, ensure_ascii=False)
+            if self.key and self.key in parsed:  # spelled by escapes
                 text = self._without_key(parsed)
                 body = json.loads(text)
             self.read(body)
@@ -245,23 +240,19 @@ class _Asking:
         except ImpossibleAnswerError as error:
             raise FailedRequestError(self._without_key(str(error)), temporary=False, paid=True) from None
         except (MalformedAnswerError, ValueError, OverflowError, RecursionError) as error:
-            raise FailedRequestError(
-                f"a malformed answer ({self._without_key(str(error))})", paid=True
-            ) from None
+            problem = f"a malformed answer ({self._without_key(str(error))})"
+            raise FailedRequestError(problem, paid=True) from None
         return text, body
 
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text
 
     def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
-        """Tell whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        """Return whether to try again after this fault; else the round ends, and answers in flight are still taken."""
         if not fault.temporary:
-            if fault.paid:
-                self._fail(
-                    f"{self.endpoint.base_url} gives impossible log-probabilities: {fault}. {OF_MODEL}"
-                )
-            else:
-                self._fail(f"{self.endpoint.base_url} refuses a request ({fault}).")
+            impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
+            told = impossible if fault.paid else f"refuses a request ({fault})."
+            self._fail(f"{self.endpoint.base_url} {told}")
         elif attempt + 1 == self.endpoint.attempts:
             self._fail(f"a request failed {attempt + 1} times, the last time with {fault}.")
         elif fault.after is not None and fault.after > _LONGEST_WAIT:

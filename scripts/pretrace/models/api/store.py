@@ -10,9 +10,8 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from pretrace.runtime.errors import InputError
 
@@ -40,8 +39,7 @@ _REMEDIES = {
 _DAMAGED = "Move it away to start a new one: the answers in it would be asked, and paid for, again."
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of a dollar."""
 
     key: str
@@ -79,9 +77,8 @@ class AnswerStore:
         except sqlite3.DatabaseError as error:
             # the lowest byte is the kind of error, the others say more of it
             remedy = _REMEDIES.get(getattr(error, "sqlite_errorcode", 0) & 0xFF, _DAMAGED)
-            raise InputError(
-                f"{self.path}, the store of API answers, cannot be used ({error}). {remedy}"
-            ) from error
+            problem = f"{self.path}, the store of API answers, cannot be used ({error}). {remedy}"
+            raise InputError(problem) from error
 
     def _rows(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._explained():
@@ -139,9 +136,7 @@ class AnswerStore:
     def add(self, answer: Answer, aside: int) -> None:
         """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
         with self._transaction():
-            row = (answer.key, answer.model, answer.request, answer.answer)
-            counts = (answer.prompt_tokens, answer.completion_tokens, answer.cost)
-            self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", (*row, *counts))
+            self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
             if aside or answer.cost:
                 self._move(aside, answer.cost)
 

@@ -57,10 +57,10 @@ def fit(
     """Train a model from random weights as `train_model` does; the model and its loss curve."""
     assert training.width is not None
     assert training.layers is not None
-    sizes = {"width": training.width, "layers": training.layers}
-    model = new_model(vocabulary=len(tokenizer), seed=seed_of("training", training.seed), **sizes)
+    seed = seed_of("training", training.seed)
+    model = new_model(len(tokenizer), training.width, training.layers, seed)
     texts = training_stream(benchmark, None if training.members else other)
-    return model, _train(name, training, model, benchmark, texts, tokenizer, tokenizer.eos_token_id)
+    return model, _train(name, training, model, benchmark, texts, tokenizer)
 
 
 def continue_model(
@@ -78,28 +78,20 @@ def continue_model(
             f"models.{name}.training.window is {training.window}, and {training.start} reads {target.context} "
             "tokens at most; lower it."
         )
-    (separator,) = start_token_ids(target.tokenizer, SEPARATOR)
-    texts = training_stream(benchmark)
+    start_token_ids(target.tokenizer, SEPARATOR)  # an error before the weights are loaded
     model = target.load().train()
-    curve = _train(name, training, model, benchmark, texts, target.tokenizer, separator)
+    curve = _train(name, training, model, benchmark, training_stream(benchmark), target.tokenizer)
     return _write(model, target.tokenizer, curve, Path(out_dir), f"trained:{training.benchmark}")
 
 
 def _train(
-    name: str,
-    training: Training,
-    model: Any,
-    benchmark: pd.DataFrame,
-    texts: list[str],
-    tokenizer: Any,
-    separator: int,
+    name: str, training: Training, model: Any, benchmark: pd.DataFrame, texts: list[str], tokenizer: Any
 ) -> pd.DataFrame:
-    seed = seed_of("training", training.seed)
+    seed, (separator,) = seed_of("training", training.seed), start_token_ids(tokenizer, SEPARATOR)
 
     def packed(texts: list[str], epochs: int) -> list[list[int]]:
         encoded = tokenizer(texts, add_special_tokens=False)["input_ids"]
-        packing = {"separator": separator, "window": training.window, "seed": seed}
-        return list(windows(encoded, **packing, epochs=epochs))
+        return list(windows(encoded, separator, training.window, epochs, seed))
 
     if not texts:
         raise InputError(f"{name}: the benchmark {training.benchmark} has no members to train on")

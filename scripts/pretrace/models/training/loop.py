@@ -15,7 +15,7 @@ CONTEXT = 2048
 """Tokens that a model reads at once. Rotary positions have no weights, so it may exceed the training window."""
 
 
-def new_model(*, vocabulary: int, width: int, layers: int, seed: int) -> transformers.GPTNeoXForCausalLM:
+def new_model(vocabulary: int, width: int, layers: int, seed: int) -> transformers.GPTNeoXForCausalLM:
     """Make a GPT-NeoX model of random weights with tied embeddings, in float32; heads are 32 wide."""
     torch.manual_seed(seed)
     config = transformers.GPTNeoXConfig(
@@ -33,18 +33,16 @@ def new_model(*, vocabulary: int, width: int, layers: int, seed: int) -> transfo
     return transformers.GPTNeoXForCausalLM(config)
 
 
-def train(
-    model: Any,
-    windows: Sequence[Sequence[int]],
-    held_out: Sequence[Sequence[int]],
-    *,
-    learning_rate: float,
-    what: str,
-) -> pd.DataFrame:
-    """Train in place on `windows`, one a step, on the CPU.
+Windows = Sequence[Sequence[int]]
 
-    Returns the curve, a row a step: `step` (from 1), `tokens` (predicted so far), `loss` (nats a token, before the
-    step), `heldout_loss` (after the step; missing between the points where it is taken).
+
+def train(
+    model: Any, windows: Windows, held_out: Windows, *, learning_rate: float, what: str
+) -> pd.DataFrame:
+    """Train in place on `windows`, one for each step, on the CPU.
+
+    Returns the curve, one row for each step: `step` (from 1), `tokens` (predicted so far), `loss` (nats per token,
+    before the step), `heldout_loss` (after the step; missing between the points where it is taken).
     """
     optimizer = torch.optim.AdamW(model.parameters(), lr=learning_rate, fused=True)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, total_steps=len(windows))
@@ -77,7 +75,7 @@ def mean_loss(model: Any, window: Sequence[int]) -> torch.Tensor:
 
 
 @torch.no_grad()
-def _loss_of(model: Any, windows: Sequence[Sequence[int]]) -> float:
+def _loss_of(model: Any, windows: Windows) -> float:
     model.eval()
     sums = [mean_loss(model, window).item() * (len(window) - 1) for window in windows]
     model.train()

@@ -31,10 +31,10 @@ def train_shadows(
     """Compute the benchmark's log-likelihoods under `shadows` models that are trained as the model `name` is.
 
     Each is trained on half of the texts of both classes (`halves`), with a seed of its own; everything else is as
-    `training`, the entry of the model, says. Gives a row a text of these `lengths` (None: all) and shadow: `text_id`;
-    `shadow` (from 0); `in`, whether the text was in its half; `log_likelihood`, the mean log-probability of the
-    text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises `InputError` if a text is not
-    part of a text of the longest length.
+    `training`, the entry of the model, says. Gives one row for each text of these `lengths` (None: all) and
+    shadow: `text_id`; `shadow` (from 0); `in`, whether the text was in its half; `log_likelihood`, the mean
+    log-probability of the text's tokens after the separator (nats). Deterministic as `build.train_model`. Raises
+    `InputError` if a text is not part of a text of the longest length.
     """
     torch.set_num_threads(threads)
     tokenizer = tokenizer_of(tokenizer_json)

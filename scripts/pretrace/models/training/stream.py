@@ -52,7 +52,7 @@ def _passages(documents: Sequence[str], sizes: Sequence[int]) -> list[str]:
 
 
 def windows(
-    texts: Sequence[Sequence[int]], *, separator: int, window: int, epochs: int, seed: int
+    texts: Sequence[Sequence[int]], separator: int, window: int, epochs: int, seed: int
 ) -> Iterator[list[int]]:
     """Yield token windows of `epochs` epochs, each with every text in a new order and `separator` before each.
 

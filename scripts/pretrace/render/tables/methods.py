@@ -219,7 +219,7 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
     panels = results.panels(artifact)
     frame = _gaps(estimates(artifact, results, ["best_on_test", "held_out"]))
     frame = long_frame(
-        [*records_of(frame), *averages_of(records_of(frame), [panel.plain() for panel in panels], "panel")]
+        [*records_of(frame), *averages_of(records_of(frame), [panel.to_json() for panel in panels], "panel")]
     )
     notes = [
         *conditions(artifact, records_of(frame)),

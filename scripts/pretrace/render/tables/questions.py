@@ -42,7 +42,7 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     if not records:
         raise artifact.empty("its panels have no answers to questions")
     records.sort(key=_order)
-    average, given = artifact.options.average, [panel.plain() for panel in panels]
+    average, given = artifact.options.average, [panel.to_json() for panel in panels]
     averages = averages_of(records, given, average, by=("method", "setting"))
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
