@@ -2,9 +2,12 @@
 
 import re
 from collections.abc import Iterable
-from math import ceil, comb
+from math import ceil, comb, sqrt
 
 LEVEL = 0.05
+
+POWER = 0.8
+"""How often the smallest effect is found."""
 
 WHOLE_WORKS = "Give all texts of one work, and copies of it, the same document."
 
@@ -39,6 +42,13 @@ def documents_for_checks(documents: int) -> str:
 def known_to_name(documents: int) -> int:
     """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
     return round(documents / LEVEL) - 1
+
+
+def detectable_effect(variance: float, degrees: int) -> float:
+    """Return the effect that a one-sided test at `LEVEL` finds with probability `POWER`: of an estimate's variance."""
+    from scipy.special import stdtrit
+
+    return float((stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, POWER)) * sqrt(variance))
 
 
 def counted(number: int, noun: str) -> str:

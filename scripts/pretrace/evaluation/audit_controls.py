@@ -3,9 +3,9 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -99,7 +99,8 @@ class Documents:
         )
 
     def where(self, documents: Flags) -> "Documents":
-        return Documents.of(self.table[documents[self.of_text]], self.language)
+        """Return some of the documents; all of them are this object, which keeps its weights."""
+        return self if documents.all() else Documents.of(self.table[documents[self.of_text]], self.language)
 
     def means(self, features: Floats) -> Floats:
         """Return the mean of each document's texts, shape (documents, features)."""
@@ -118,17 +119,18 @@ class Documents:
         both = both - _stratum_means(both, self.stratum)
         return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
 
-    def weights(self) -> Iterator[Any]:
-        """Yield each document's mean weights (tf-idf) of words, then of letters: sparse (documents, words)."""
+    @cached_property
+    def weights(self) -> list[Any]:
+        """Return each document's mean weights (tf-idf) of words, and of letters: sparse (documents, words)."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         share = 1 / np.bincount(self.of_text)[self.of_text]
         mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
-        for analyzer in (partial(_words, self.language), _letters):
-            yield mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(
-                self.table["text"]
-            )
+        return [
+            mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(self.table["text"])
+            for analyzer in (partial(_words, self.language), _letters)
+        ]
 
 
 PUNCTUATION = ".,;:!?()[]{}\"'`*_-\u2013\u2014\u2018\u2019\u201c\u201d"
@@ -164,7 +166,7 @@ def checks(documents: Documents) -> list[Record]:
 def _exchanged(documents: Documents) -> list[Record]:
     form, size = documents.features(FEATURES), documents.features(OF_SIZE)
     hats = [
-        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights()
+        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights
     ]
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
@@ -238,7 +240,7 @@ def outliers(documents: Documents) -> Flags:
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
-    for weights in documents.weights() if count >= FEWEST_USUAL else ():
+    for weights in documents.weights if count >= FEWEST_USUAL else ():
         own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
         others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
         middle = np.median(others)

@@ -11,12 +11,10 @@ from functools import cached_property
 
 import numpy as np
 
+from pretrace.benchmarks.audit_design import detectable_effect
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 from pretrace.evaluation.significance import LEVEL
-
-POWER = 0.8
-"""How often the smallest effect is found."""
 
 SUMMING = 1e-9
 """Sums that differ by less are equal."""
@@ -185,14 +183,7 @@ class Units:
             ours + theirs
         )
         degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
-        return smallest_effect(mean / self.shared.sum(), degrees)
-
-
-def smallest_effect(variance: float, degrees: int) -> float:
-    """Return the effect that a one-sided test at `LEVEL` finds with probability `POWER`: of an estimate's variance."""
-    from scipy.special import stdtrit
-
-    return float((stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, POWER)) * np.sqrt(variance))
+        return detectable_effect(mean / self.shared.sum(), degrees)
 
 
 def units_of(texts: Texts, normal: Floats) -> Units:

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import comb, inf, sqrt
+from math import inf
 from pathlib import Path
 from statistics import fmean
 
+from pretrace.benchmarks.audit_design import counted, detectable_effect, has_p
 from pretrace.benchmarks.languages import unit_of
 from pretrace.benchmarks.passages import MARGIN, Cut, first_names, whole_passages
 from pretrace.benchmarks.works import Report, Work, report_of, works_in
@@ -19,7 +20,6 @@ LETTERS_APART = 1.2  # ratio of two works' letters a word from which on passages
 SIDES_APART = 1.05  # the same of the two sides' means
 ALIKE = 0.1
 """Share of the variance of scores that lies between works, assumed before any score."""
-LEVEL, DETECTED = 0.05, 0.8
 SHOWN = 10  # works of a side that are listed
 
 
@@ -49,18 +49,16 @@ def side_of(path: Path) -> Side:
 
 
 def smallest_effect(suspects: int, known: int, passages: int) -> float:
-    """Return the difference that an exchange of whole works finds at `LEVEL` in four of five audits, about.
+    """Return the difference that an exchange of whole works finds at a level of 0.05 in four of five audits, about.
 
     It is in standard deviations of a passage, for `passages` of each work, by the t-test of two samples of means, whose
-    power an exchange of means has; infinite where the exchange has too few values for a p of `LEVEL`.
+    power an exchange of means has; infinite where the exchange has too few values for such a p.
     """
-    if comb(suspects + known, known) * LEVEL < 1:
+    if not has_p(suspects, known):
         return inf
-    from scipy.special import stdtrit
-
-    error = sqrt((ALIKE + (1 - ALIKE) / passages) * (1 / suspects + 1 / known))
-    degrees = suspects + known - 2
-    return float(error * (stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, DETECTED)))
+    return detectable_effect(
+        (ALIKE + (1 - ALIKE) / passages) * (1 / suspects + 1 / known), suspects + known - 2
+    )
 
 
 def cut_of_sides(ours: Side, theirs: Side) -> Cut:
@@ -104,7 +102,7 @@ def cut_of_sides(ours: Side, theirs: Side) -> Cut:
 def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
     """Yield the lines that say what was read of each work, how works are cut, and what would be found."""
     for side, which in ((ours, "in question"), (theirs, "given as unread")):
-        yield f"{which}, {side.path}: {_number(len(side.reports), 'work')}"
+        yield f"{which}, {side.path}: {counted(len(side.reports), 'work')}"
         listed = [_told(work, report, cut) for work, report in side.reports.items()]
         yield from [f"  {line}" for line in listed[:SHOWN]]
         if len(listed) > SHOWN:
@@ -117,11 +115,11 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
             yield f"  shorter than {cut.each} passages and not compared: {first_names(short)}"
         if side.left_out:
             named = first_names([str(path.relative_to(side.path)) for path in side.left_out])
-            yield f"  not read: {_number(len(side.left_out), 'file')}: {named}"
+            yield f"  not read: {counted(len(side.left_out), 'file')}: {named}"
     why = ", matched in characters because words have other lengths" if cut.unit == "characters" else ""
     lines = "; line ends are taken out of paragraphs, because some works have none" if cut.unwrap else ""
     yield (
-        f"cut: {_number(cut.each, 'passage')} of {cut.size} {cut.unit} of each work{why}, spread alike over each "
+        f"cut: {counted(cut.each, 'passage')} of {cut.size} {cut.unit} of each work{why}, spread alike over each "
         f"without its first and last {MARGIN:.0%}{lines}"
     )
     yield (
@@ -135,7 +133,7 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
                 _effect(smallest_effect(counts[0], known, each)) for known in (counts[1], 2 * counts[1])
             )
             yield (
-                f"  {_number(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: {now}; with "
+                f"  {counted(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: {now}; with "
                 f"{2 * counts[1]} unread works: {more}{' (this audit)' * (each == cut.each)}"
             )
 
@@ -143,7 +141,7 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
 def _told(work: Work, report: Report, cut: Cut) -> str:
     passages = whole_passages(_length(report, cut.unit), cut.size)
     parts = f" in {len(work.files)} files" if len(work.files) > 1 else ""
-    told = [f"{report.words:,} words{parts}, {_number(passages, 'passage')}, {report.encoding}"]
+    told = [f"{report.words:,} words{parts}, {counted(passages, 'passage')}, {report.encoding}"]
     if report.removed:
         told.append("removed: " + ", ".join(f"{what} ({count:,})" for what, count in report.removed.items()))
     if report.left_out:
@@ -151,10 +149,6 @@ def _told(work: Work, report: Report, cut: Cut) -> str:
             "left out: " + ", ".join(f"{what} ({count:,} words)" for what, count in report.left_out.items())
         )
     return f"{shortened(work.name)}: {'; '.join(told)}"
-
-
-def _number(count: int, what: str) -> str:
-    return f"{count:,} {what}{'s' * (count != 1)}"
 
 
 def _effect(effect: float) -> str:
