@@ -61,7 +61,12 @@ class Lookup:
     def __getattr__(self, name):
         if name.startswith("_") or name == "flags":  # Snakemake asks whether a function has these
             raise AttributeError(name)
-        return Lookup(lambda wildcards: getattr(self(wildcards), name) if self(wildcards) else [])
+
+        def of_wildcards(wildcards):
+            value = self(wildcards)
+            return getattr(value, name) if value else []
+
+        return Lookup(of_wildcards)
 
 
 pair = Lookup(lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark))

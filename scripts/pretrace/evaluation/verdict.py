@@ -64,14 +64,13 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     if failed := failed_checks(frame):
         same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
         return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
+    few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
     if pd.isna(p) or design["ways"] * LEVEL < 1:
-        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
         why = f"with {few}, no p can be as low as {LEVEL:g}"
         return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))
     if p <= LEVEL:
         if design["randomised"] or checks_can_fail(documents, known):
             return Verdict("evidence", p)
-        few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
         why = f"{few} are too few to see whether they differ in kind, such as decade or genre"
         return Verdict("untested", p, (why,), (MORE_DOCUMENTS.format(documents_for_checks(documents)),))
     effect = design["smallest_effect"]
