@@ -1,6 +1,21 @@
 """pretrace: was this text in that model's pretraining data?"""
 
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pretrace.notebook import load, score
+
+__all__ = ["config_folder", "load", "score", "workflow_folder"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `score` and `load` when they are asked for, so that `import pretrace` stays cheap."""
+    if name not in ("load", "score"):
+        raise AttributeError(f"module 'pretrace' has no attribute '{name}'")
+    from pretrace import notebook
+
+    return getattr(notebook, name)
 
 
 def config_folder() -> Path:

@@ -116,7 +116,7 @@ class Pair:
                 requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
                 continue
             if run.scores_texts:
-                requests += [request for view in run.views for request in _requests_of_methods(run, view)]
+                requests += [request for view in run.views for request in requests_of_methods(run, view)]
             requests += _requests_of_extraction(run)
         if isinstance(entry := self.model.entry, ApiModel):
             most = "likeliest" if entry.api.top40 else "logprobs"
@@ -318,7 +318,7 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
     return view.replace(f"_by_{writer}", f"_by_{study.models.shared[writer]}", 1) if writer else view
 
 
-def _requests_of_methods(run: Run, view: str) -> list[PassRequest]:
+def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
     """Return the passes that a run's methods need for a view: the text, its altered forms, the text after shots."""
     methods = [item.method for item in run.methods]
     altered = [

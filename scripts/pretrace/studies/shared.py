@@ -34,6 +34,9 @@ PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 PRINTED = ("title", "unavailable", "caution", "rebuilt")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
+LOADING = ("dtype", "max_length", "device_map", "quantise", "special_tokens", "tokenizer_from")
+"""Keys of a model's entry that say how it is loaded."""
+
 MEMORY, TRAINING_MEMORY = 4000, 8000
 """MB for a model's jobs, and for the training of a whole language model, if its entry does not say."""
 
@@ -212,9 +215,7 @@ class Model(Registered[ModelEntry]):
     @property
     def loading(self) -> dict[str, Any]:
         """The keys of its entry that say how it is loaded."""
-        return self._written(
-            "dtype", "max_length", "device_map", "quantise", "special_tokens", "tokenizer_from"
-        )
+        return self._written(*LOADING)
 
     def _written(self, *keys: str) -> dict[str, Any]:
         written = self.entry.to_json(defaults=False)

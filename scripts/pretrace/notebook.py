@@ -1,0 +1,261 @@
+"""Scores from Python: of texts without a study, and of a finished study; both by what the rules call.
+
+Paths are relative to the working directory, the project's folder.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pretrace import config_folder
+from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.sources import Text
+from pretrace.methods import METHODS, Chosen, Inputs, find, obstacle, setting_name, settings
+from pretrace.methods import score as scores_table
+from pretrace.methods.registry import QUESTION_METHODS, Value
+from pretrace.models.checkpoint import RECORD, register_local
+from pretrace.models.fetching import fetch_model
+from pretrace.passes.index import PassIndex
+from pretrace.questions.documents import document_units
+from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.schema import read_yaml
+from pretrace.studies import Plan, load_study
+from pretrace.studies.audit_study import has_gpu
+from pretrace.studies.pairs import Pair, requests_of_methods
+from pretrace.studies.runs import Run
+from pretrace.studies.shared import LOADING
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Methods = Sequence[str | Mapping[str, Mapping[str, Value]]]
+
+
+def score(
+    texts: "Sequence[str] | pd.Series[str]",
+    *,
+    model: str,
+    methods: Methods | None = None,
+    labels: "Sequence[int | None] | None" = None,
+    start_token: str = "tokenizer",
+    store: str | Path | None = None,
+) -> "pd.DataFrame":
+    """Score texts by methods that need nothing but the texts and the model.
+
+    Args:
+        texts: [n] texts; of a Series the index is kept.
+        model: a name of config/models.yaml whose checkpoint is in results/models/, a folder with config.json,
+            safetensors and a tokenizer, or an id of the Hugging Face hub.
+        methods: ids, at their defaults, or id -> a value for each parameter to change, as `{"min_k": {"k": 0.1}}`
+            (default, every method that needs nothing more).
+        labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model.
+        start_token: as the key of a run: `tokenizer`, `none`, or the token itself.
+        store: a folder that keeps the passes, so that a second call reads them (default, nothing is kept).
+
+    Returns:
+        [n, methods] float64 in the order of the texts, a column for each method, as `loss` or `min_k(k=0.1)`: higher is
+        more like a member. Log-probabilities are natural logarithms.
+
+    Raises:
+        InputError: an unknown method or one that needs more than the texts, a text that has no score, or no such model.
+
+    Example:
+        >>> pretrace.score(["To be, or not to be"], model="smollm2-135m", methods=["loss", {"min_k": {"k": 0.1}}])
+    """
+    import pandas as pd
+
+    from pretrace.benchmarks.table import finish
+    from pretrace.models.devices import torch_settings
+    from pretrace.models.target import load_checkpoint
+    from pretrace.passes import job
+
+    if isinstance(texts, str) or (labels is not None and len(labels) != len(texts)):
+        given = (
+            "one string" if isinstance(texts, str) else f"{len(texts)} texts and {len(labels or ())} labels"
+        )
+        raise InputError(f"score: {given}; give a list of texts, and a label for each or none.")
+    index = texts.index if isinstance(texts, pd.Series) else range(len(texts))
+    ids = [f"{number:09d}" for number in range(len(texts))]
+    known = [None] * len(ids) if labels is None else labels
+    table = finish([Text(*row) for row in zip(ids, texts, known, strict=True)], name="of score", seed=0)
+    language = language_of(" ".join(table["text"][:50]))
+    columns = _columns(methods, language, labelled=labels is not None)
+    run = Run(model=model, benchmark="texts", start_token=start_token, methods=[*columns.values()])
+    config = read_yaml(config_folder() / "config.yaml")
+    with TemporaryDirectory() as folder:
+        record, entry = _checkpoint(model, Path(folder))
+        threads = entry.get("resources", {}).get("threads") or config["threads"]
+        passes = Path(folder, "store") if store is None else Path(store)
+        options = {key: entry[key] for key in LOADING if key in entry}
+        with torch_settings(threads):
+            manifest = job.run(
+                requests_of_methods(run, "original"),
+                benchmark=table,
+                names={"study": "score", "model": model, "benchmark": "texts"},
+                target=load_checkpoint(record, **{"device": config["device"], **options}),
+                store=passes,
+                manifest=Path(folder, "passes.json"),
+                batch_tokens=config["batch_tokens"],
+                threads=threads,
+            )
+        inputs = Inputs(PassIndex(manifest, passes), table, language=language)
+        scores = pd.concat(scores_table([run.for_jobs()], inputs)).set_index(["method", "setting", "id"])
+    wide = pd.DataFrame(index=ids)
+    for column, item in columns.items():
+        wide[column] = scores["score"].get((item.method, setting_name(item.method, item.parameters)))
+    for row, column in np.argwhere(wide.isna())[:1]:
+        reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
+        raise InputError(
+            f"score: text {row} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
+        )
+    return wide.set_axis(index)
+
+
+def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[str, Chosen]:
+    """Return the methods by column, each at one setting; `InputError` for one that needs more than it is given."""
+    columns = {}
+    for item in [*METHODS] if methods is None else methods:
+        [(id, given)] = [(item, {})] if isinstance(item, str) else item.items()
+        if id in QUESTION_METHODS:
+            raise InputError(
+                f"score: {id} asks questions about documents. Write a study: docs/add_a_benchmark.md."
+            )
+        method, lacking = find(id), obstacle(id, {}, language=language)
+        reason, remedy = lacking or ("", "")
+        remedy = (
+            f"{remedy}: write a study, and pretrace.load gives its scores" if remedy else f"leave {id} out"
+        )
+        if method.scope == "benchmark" and not labelled and not lacking:
+            reason, remedy = "no text has a label", "give labels"
+        elif "stream" in method.needs:
+            reason = "only a model that is trained here has a known training stream"
+        if reason and methods is not None:
+            raise InputError(
+                f"score: {id} needs more than the texts: {reason}. To have it, {remedy} (docs/notebook.md)."
+            )
+        if not reason:
+            [setting] = settings(id, {name: method.defaults[name] for name in method.grid} | dict(given))
+            name = f"{id}({setting_name(id, setting)})" if given else id
+            columns[name] = Chosen(method=id, parameters=setting)
+    return columns
+
+
+def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
+    """Return the record of a model's checkpoint, made in `folder` if there is none, and its registry entry."""
+    registered = read_yaml(config_folder() / "models.yaml")
+    record = Path("results", "models", model, RECORD)
+    if record.is_file() or model in registered:
+        if not record.is_file():
+            raise InputError(f"score: {record} is not there yet: snakemake --cores all {record}")
+        return record, registered.get(model, {})
+    record = folder / RECORD
+    if Path(model).is_dir():
+        register_local(Path(model), record)
+    elif re.fullmatch(r"[A-Za-z0-9][\w.-]*/[\w.-]+", model):
+        fetch_model(model, "main", record)
+    else:
+        raise InputError(
+            f"score: the model '{shortened(model)}' is not a folder in {Path.cwd()}, an id of the Hugging Face hub "
+            f"such as EleutherAI/pythia-1.4b, or a name of config/models.yaml: {nearest(model, registered)}"
+        )
+    # of weights without a folder in results/models/ no speed is kept, by which auto chooses on a CPU
+    return record, {} if has_gpu() else {"dtype": "float32"}
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """A finished study's results as pandas tables; columns as results/README.md lists them."""
+
+    plan: Plan
+
+    @property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The (model, benchmark) pairs of the study's runs."""
+        return [pair.slugs for pair in self.plan.pairs]
+
+    def texts(self, benchmark: str) -> "pd.DataFrame":
+        """Return a benchmark's texts: `text_id`, `text`, `label`, `subset`, `length` (words), `document`, `fold`."""
+        return read_parquet(self._pair(benchmark=benchmark).benchmark.table)
+
+    def scores(self, model: str, benchmark: str) -> "pd.DataFrame":
+        """Return every score with the `label` (1 member, 0 non-member, missing), `subset`, `length` (words) and `fold`
+        of its text or document.
+        """
+        import pandas as pd
+
+        pair = self._pair(model, benchmark)
+        texts = self.texts(benchmark)
+        kept = ["unit", "id", "label", "subset", "length", "fold"]
+        units = [
+            texts.rename(columns={"text_id": "id"}).assign(unit="text"),
+            document_units(texts).assign(unit="document"),
+        ]
+        about = pd.concat([frame[kept] for frame in units])
+        return read_parquet(pair.scores).merge(about, on=["unit", "id"], how="left", validate="many_to_one")
+
+    def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
+        """Return the AUCs and true positive rates with their intervals."""
+        return read_parquet(self._pair(model, benchmark).own("metrics"))
+
+    def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
+        """Return the token statistics of a pass, a row for each text and variant, an array [n] in each cell.
+
+        `token_ids`, `logprobs` (nats), and of a text's own pass `entropies` (nats), `variances` (nats squared),
+        `highest` and `ranks`: `methods.TokenStatistics` explains them. `reading`: the pass, by `subset`, `length`,
+        `view`, `start_token`, `altered`, `prefix`, `draw` and `shots` (default, every pass over the texts themselves).
+        """
+        import pandas as pd
+
+        pair = self._pair(model, benchmark)
+        index = PassIndex(
+            read_json(str(pair.passes)) if pair.requests else {"views": []}, Path("results/passes/store")
+        )
+        wanted = {"altered": "", "prefix": "", "windows": None} | reading
+        chosen = {key: key.to_json() for key in index.rows}
+        chosen = {key: row for key, row in chosen.items() if wanted.items() <= row.items()}
+        if not chosen:
+            known = "; ".join(key.name for key in index.rows) or "none"
+            raise InputError(f"load: {model} on {benchmark} has no pass with {wanted}; its passes: {known}")
+        shown = ("subset", "length", "view", "start_token")
+        tables = [
+            index.read(key).to_pandas().assign(**{name: row[name] for name in shown})
+            for key, row in chosen.items()
+        ]
+        return pd.concat(tables, ignore_index=True)
+
+    def _pair(self, model: str | None = None, benchmark: str | None = None) -> Pair:
+        for pair in self.plan.pairs:
+            if model in (None, pair.model_slug) and benchmark in (None, pair.benchmark_slug):
+                return pair
+        pairs = "; ".join(f"{model} on {benchmark}" for model, benchmark in self.pairs)
+        raise InputError(
+            f"load: {model or 'no model'} on {benchmark} is no run of {self.plan.study.name}; it has {pairs}"
+        )
+
+
+def load(study: str) -> Results:
+    """Return the results of a finished study, by its name in results/.
+
+    Raises:
+        InputError: there is no such study, or it has not finished.
+
+    Example:
+        >>> scores = pretrace.load("embedded").scores("smollm2-135m", "sotu").query("method == 'loss'")
+        >>> sklearn.metrics.roc_auc_score(scores["label"], scores["score"])
+    """
+    record = Path("results", study, "provenance.json")
+    if not record.is_file():
+        finished = sorted(path.parent.name for path in Path("results").glob("*/provenance.json"))
+        state = "has not finished" if record.parent.is_dir() else "is not there"
+        raise InputError(
+            f"load: the study '{shortened(study)}' {state} in {Path.cwd() / 'results'}, which has "
+            f"{', '.join(finished) or 'no finished study'}. Start Python in the project's folder; to finish a study, "
+            f"run snakemake --cores all --config study=..."
+        )
+    return Results(Plan(load_study(read_json(record)["config"], config_folder())))
