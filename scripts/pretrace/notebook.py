@@ -24,6 +24,7 @@ from pretrace.passes.index import PassIndex
 from pretrace.questions.documents import document_units
 from pretrace.runtime.errors import InputError, nearest, shortened
 from pretrace.runtime.files import read_json, read_parquet
+from pretrace.runtime.logs import log
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import has_gpu
@@ -75,14 +76,12 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    if isinstance(texts, str) or (labels is not None and len(labels) != len(texts)):
-        given = (
-            "one string" if isinstance(texts, str) else f"{len(texts)} texts and {len(labels or ())} labels"
-        )
+    known = [None] * len(texts) if labels is None else labels
+    if isinstance(texts, str) or len(known) != len(texts):
+        given = "one string" if isinstance(texts, str) else f"{len(texts)} texts and {len(known)} labels"
         raise InputError(f"score: {given}; give a list of texts, and a label for each or none.")
     index = texts.index if isinstance(texts, pd.Series) else range(len(texts))
     ids = [f"{number:09d}" for number in range(len(texts))]
-    known = [None] * len(ids) if labels is None else labels
     table = finish([Text(*row) for row in zip(ids, texts, known, strict=True)], name="of score", seed=0)
     language = language_of(" ".join(table["text"][:50]))
     columns = _columns(methods, language, labelled=labels is not None)
@@ -105,7 +104,11 @@ def score(
                 threads=threads,
             )
         inputs = Inputs(PassIndex(manifest, passes), table, language=language)
-        scores = pd.concat(scores_table([run.for_jobs()], inputs)).set_index(["method", "setting", "id"])
+        scores = pd.concat(scores_table([run.for_jobs()], inputs))
+    for view in manifest["views"][:1]:
+        if view["truncated"]:
+            log.warning("score: %d texts are longer than the model's context and were cut", view["truncated"])
+    scores = scores.set_index(["method", "setting", "id"]).sort_index()
     wide = pd.DataFrame(index=ids)
     for column, item in columns.items():
         wide[column] = scores["score"].get((item.method, setting_name(item.method, item.parameters)))
@@ -126,21 +129,22 @@ def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[
             raise InputError(
                 f"score: {id} asks questions about documents. Write a study: docs/add_a_benchmark.md."
             )
-        method, lacking = find(id), obstacle(id, {}, language=language)
-        reason, remedy = lacking or ("", "")
-        remedy = (
-            f"{remedy}: write a study, and pretrace.load gives its scores" if remedy else f"leave {id} out"
-        )
-        if method.scope == "benchmark" and not labelled and not lacking:
-            reason, remedy = "no text has a label", "give labels"
-        elif "stream" in method.needs:
+        method, hindered = find(id), obstacle(id, {}, language=language)
+        reason, remedy = hindered or ("", "")
+        advice = f"in a study, {remedy}, and read the scores by pretrace.load" if remedy else "leave it out"
+        if "stream" in method.needs:
             reason = "only a model that is trained here has a known training stream"
+        elif method.scope == "benchmark" and not labelled and not hindered:
+            reason, advice = "no text has a label", "give labels"
         if reason and methods is not None:
-            raise InputError(
-                f"score: {id} needs more than the texts: {reason}. To have it, {remedy} (docs/notebook.md)."
-            )
+            raise InputError(f"score: {id} needs more than the texts: {reason}; {advice} (docs/notebook.md).")
         if not reason:
-            [setting] = settings(id, {name: method.defaults[name] for name in method.grid} | dict(given))
+            grid = {name: method.defaults[name] for name in method.grid}
+            setting, *others = settings(id, grid | dict(given))
+            if others:
+                raise InputError(
+                    f"score: give one value for each parameter of {id}, or name {id} once for each value."
+                )
             name = f"{id}({setting_name(id, setting)})" if given else id
             columns[name] = Chosen(method=id, parameters=setting)
     return columns
@@ -189,15 +193,12 @@ class Results:
         """
         import pandas as pd
 
-        pair = self._pair(model, benchmark)
-        texts = self.texts(benchmark)
-        kept = ["unit", "id", "label", "subset", "length", "fold"]
-        units = [
-            texts.rename(columns={"text_id": "id"}).assign(unit="text"),
-            document_units(texts).assign(unit="document"),
-        ]
-        about = pd.concat([frame[kept] for frame in units])
-        return read_parquet(pair.scores).merge(about, on=["unit", "id"], how="left", validate="many_to_one")
+        scores, texts = read_parquet(self._pair(model, benchmark).scores), self.texts(benchmark)
+        units = texts.rename(columns={"text_id": "id"}).assign(unit="text")
+        if scores["unit"].eq("document").any():
+            units = pd.concat([units, document_units(texts).assign(unit="document")])
+        about = units[["unit", "id", "label", "subset", "length", "fold"]]
+        return scores.merge(about, on=["unit", "id"], how="left", validate="many_to_one")
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return the AUCs and true positive rates with their intervals."""

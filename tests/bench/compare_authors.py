@@ -3,8 +3,8 @@
 python tests/bench/compare_authors.py CHECKOUTS
 
 CHECKOUTS is a folder with clones of the authors' repositories, each under its own name; what is absent is left out. Run
-it in the project's folder after the embedded study, which has the model, the texts and the counts. Of the authors' files
-only the functions and the loop that score texts are executed, as they are; nothing else is imported from them.
+it in the project's folder after the embedded study, which has the model, the texts and the counts. Only the functions
+and the loop of the authors' files that score texts are executed, as they are; nothing else is imported from them.
 """
 
 import argparse
@@ -117,7 +117,8 @@ class Plain:
 
     def statistics(self, text: str, before: Sequence[str] = ()) -> dict[str, np.ndarray]:
         """Return the statistics of every token of the text but the first, or of all after shots, in float64."""
-        prefix, own = sum(map(self.tokenizer.encode, before), []), self.tokenizer.encode(text)
+        prefix = [id for shot in before for id in self.tokenizer.encode(shot)]
+        own = self.tokenizer.encode(text)
         ids = torch.tensor([[*prefix, *own]])
         with torch.no_grad():
             logits = self.model(ids).logits[0].double()
@@ -144,6 +145,12 @@ class Material:
             read_parquet(results / "benchmarks" / f"{name}.parquet") for name in ("sotu", "sotu_split")
         )
         split = split[split["length"].eq(64) & split["subset"].eq("1989-2024")]
+        self.checkpoint = results / "models" / "smollm2-135m" / "checkpoint.json"
+        self.target = Plain(read_checkpoint(self.checkpoint).path)
+        self.shots = {
+            kind: self._shots(sotu[sotu["label"].eq(label)]["text"].iloc[::-1], merging)
+            for kind, label in (("member", 1), ("nonmember", 0))
+        }
         own = [
             text for frame in (sotu, split) for text in frame["text"].iloc[:: len(frame) // count].head(count)
         ]
@@ -228,7 +235,8 @@ def plain(material: Material) -> dict[str, TokenStatistics]:
         own, reference = (reader.statistics(text) for reader in (material.target, material.reference))
         copies = material.copies[number * COPIES : (number + 1) * COPIES]
         after = {
-            kind: material.target.statistics(text, before)["logprobs"] for kind, before in prefixes.items()
+            kind: material.target.statistics(text, before)["logprobs"]
+            for kind, before in material.shots.items()
         }
         statistics[id] = TokenStatistics(
             text, **own, lowercase=material.target.statistics(text.lower())["logprobs"],

@@ -12,6 +12,7 @@ from pretrace.studies.estimate import (
     FORWARD,
     STORED,
     TOKENS_A_WORD,
+    Line,
     assumptions,
     budget,
     estimate,
@@ -106,11 +107,24 @@ def test_the_table_says_what_is_stored_and_whether_the_budget_suffices(tmp_path)
     assert lines[2].startswith("| llama-7b | ")
     assert lines[3].startswith("| all | ")
     assert "To download: 14 GB of weights" in lines[-1]
+    assert lines[-3] == "Disk: about 14 GB for weights and results, without data sets and corpora."
     enough = "\n".join(budget(4.0, {"api": (10, 1.0)}, spent=1, budget_usd=5))
     assert "10 answers of api, for 1.00" in enough
     assert "1.00 are spent and 4.00 are left" in enough
     assert "may not suffice" not in enough
     assert "may not suffice" in "\n".join(budget(4.0, {}, spent=0, budget_usd=3))
+
+
+def test_days_count_each_gpu_that_a_model_holds():
+    lines = [
+        Line("spread", read=0, written=0, hours=48, gpus=2, weights=0, results=0, dollars=0),
+        Line("small", read=0, written=0, hours=24, gpus=0, weights=0, results=0, dollars=0),
+        Line("all", read=0, written=0, hours=72, gpus=2, weights=0, results=30, dollars=0),
+    ]
+    *_, disk, days, _ = table(lines, FLOPS, 100)
+    assert disk.startswith("Disk: about 130 GB ")
+    # (48 h x 2 + 24 h) / 24 h = 5 days of one GPU
+    assert days == "Days with GPUs that are never idle: 2.5 with 2, 1.2 with 4, 0.6 with 8, 0.3 with 16."
 
 
 SPEECHES = {"years": [2005, 2020]}

@@ -274,7 +274,7 @@ def assumptions(plan: Plan, tables: Tables) -> list[str]:
 
 
 def table(lines: Sequence[Line], flops: float, fetched: float) -> list[str]:
-    """Return the lines as Markdown, and below them what they rest on. `fetched`: GB of weights to download."""
+    """Return the lines as Markdown, then disk, days and what they rest on. `fetched`: GB of weights to download."""
     rows = [
         "| model | million tokens read | written | GPU hours | GPUs | weights (GB) | results (GB) | US dollars |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",
@@ -291,7 +291,21 @@ def table(lines: Sequence[Line], flops: float, fetched: float) -> list[str]:
         "asks the hub for the sizes of all files, also of data sets and corpora. "
         f"Results: {STORED} bytes for each token of passes."
     )
-    return [*rows, "", rests_on]
+    return [*rows, "", *_disk_and_days(lines, fetched), rests_on]
+
+
+def _disk_and_days(lines: Sequence[Line], fetched: float) -> Iterator[str]:
+    """Yield what all takes on disk and, if models need GPUs, in days with several numbers of them.
+
+    A model spread over GPUs computes on one at a time and holds them all.
+    """
+    *models, total = lines
+    yield f"Disk: about {fetched + total.results:,.0f} GB for weights and results, without data sets and corpora."
+    held = sum(line.hours * max(line.gpus, 1) for line in models)
+    if total.gpus:
+        counts = [total.gpus * 2**doubled for doubled in range(4)]
+        days = ", ".join(f"{held / 24 / count:,.1f} with {count}" for count in counts)
+        yield f"Days with GPUs that are never idle: {days}."
 
 
 def budget(

@@ -1,0 +1,222 @@
+"""Scores and results from Python, and the notebook of docs/notebook.md."""
+
+import contextlib
+import io
+import re
+import subprocess
+import sys
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from made_up_jobs import TEXTS, benchmark_of, expected_statistics, target_of
+from made_up_studies import CONFIG, ROOT
+
+import pretrace
+from pretrace.evaluation.evaluate import evaluate
+from pretrace.evaluation.scores import evaluation_sets, scores_of
+from pretrace.methods import METHODS, Inputs
+from pretrace.methods import score as scores_table
+from pretrace.models.checkpoint import register_local
+from pretrace.passes import job
+from pretrace.passes.index import PassIndex
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_json, write_parquet
+from pretrace.studies import Plan, load_study
+from pretrace.views.readings import PassRequest
+from tiny_models import tiny_model
+
+GUIDE = (ROOT / "docs" / "notebook.md").read_text(encoding="utf-8")
+PAIR = "smollm2-135m", "sotu"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A working directory with a tiny model, as a folder and in place of SmolLM2-135M's checkpoint."""
+    monkeypatch.chdir(tmp_path)
+    tiny_model("gpt_neox", tmp_path / "tiny")
+    register_local(tmp_path / "tiny", tmp_path / "results/models/smollm2-135m/checkpoint.json")
+    return tmp_path
+
+
+@pytest.fixture
+def embedded(folder):
+    """The embedded study as finished, with made-up texts of `sotu`: by the calls of the scripts of its rules."""
+    plan = Plan(load_study(CONFIG, ROOT / "config"))
+    pair = plan.pair(*PAIR)
+    texts = [f"{TEXTS[number % 6]} {number}" for number in range(40)]
+    benchmark = benchmark_of(texts, length=32).assign(document=[f"d{number}" for number in range(40)])
+    target = target_of(Path(pair.model.checkpoint))
+    manifest = job.run(
+        [PassRequest.from_json(request) for request in pair.pass_requests],
+        benchmark=benchmark, names={"study": "embedded", "model": PAIR[0], "benchmark": PAIR[1]}, target=target,
+        store=Path("results/passes/store"), manifest=Path(pair.passes), batch_tokens=256, threads=1,
+    )  # fmt: skip
+    counts = pd.DataFrame({"token_id": [9], "count": [3]})
+    files = {
+        need: {name: Path(path) for name, path in named.items()} for need, named in pair.method_inputs.items()
+    }
+    for path in files["frequencies"].values():
+        write_parquet(path, counts)
+    inputs = Inputs(PassIndex(manifest, Path("results/passes/store")), benchmark, files=files, language="en")
+    scores = pd.concat(scores_table(pair.run_parameters, inputs))
+    metrics, _ = evaluate(
+        scores_of([scores], benchmark), benchmark, study="embedded", model=PAIR[0], benchmark_name=PAIR[1],
+        resamples=100, evaluation_sets=evaluation_sets(benchmark, None), pooled=False,
+    )  # fmt: skip
+    for path, table in (
+        (pair.benchmark.table, benchmark),
+        (pair.scores, scores),
+        (pair.own("metrics"), metrics),
+    ):
+        write_parquet(path, table)
+    write_json("results/embedded/provenance.json", {"config": CONFIG})
+    return benchmark, target
+
+
+def test_scores_are_those_of_one_text_at_a_time_in_the_order_of_the_texts(folder):
+    texts = pd.Series([TEXTS[5], TEXTS[0], TEXTS[1]], index=["b", "a", "c"])
+    methods = ["loss", "zlib", "min_k_pp", {"min_k": {"k": 0.5}}, {"min_k": {"k": 1.0}}]
+    shown = pretrace.score(texts, model="tiny", methods=methods)
+    assert [*shown.columns] == ["loss", "zlib", "min_k_pp", "min_k(k=0.5)", "min_k(k=1)"]
+    assert [*shown.index] == ["b", "a", "c"]
+    target = target_of(folder / "results/models/smollm2-135m/checkpoint.json")
+    model = target.load()
+    for name, text in texts.items():
+        logprobs, entropies, variances, *_ = expected_statistics(model, (), target.tokenizer.encode(text))
+        z = np.sort((logprobs + entropies) / np.sqrt(variances))
+        half = np.sort(logprobs)[: len(logprobs) // 2]
+        loss = logprobs.mean()
+        expected = [
+            loss,
+            loss / len(zlib.compress(text.encode())),
+            z[: max(1, len(z) // 5)].mean(),
+            half.mean(),
+            loss,
+        ]
+        assert shown.loc[name].tolist() == pytest.approx(expected, abs=1e-4)
+
+
+def test_texts_that_are_cut_are_warned_of(folder, warnings):
+    pretrace.score(["A number of tokens " * 60, "A number"], model="tiny", methods=["loss"])
+    assert warnings() == "score: 1 texts are longer than the model's context and were cut"
+
+
+def test_a_store_keeps_the_passes_for_a_second_call(folder):
+    first = pretrace.score(TEXTS[:2], model="tiny", methods=["loss"], store="kept")
+    written = {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
+    second = pretrace.score(TEXTS[:2], model="tiny", methods=["loss", "surp"], store="kept")
+    assert written == {path: path.stat().st_mtime_ns for path in Path("kept").iterdir()}
+    assert second["loss"].tolist() == first["loss"].tolist()
+
+
+def test_every_method_that_needs_nothing_more_is_the_default_and_the_guide_names_the_others(folder):
+    labelled = {"labels": [0, 1] * 20}
+    texts = [f"{TEXTS[number % 6]} {number}" for number in range(40)]
+    shown = pretrace.score(texts, model="smollm2-135m", start_token="<|endoftext|>", **labelled)
+    assert {"loss", "surp", "gap_k", "lowercase", "blind"} <= {*shown.columns}
+    _, _, needing = GUIDE.partition("## Methods that need more")
+    assert {name for name in METHODS if f"`{name}`" in needing} == METHODS.keys() - {*shown.columns} | {
+        "blind"
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"methods": ["lss"]}, "unknown method 'lss': did you mean 'loss'"),
+        ({"methods": ["dc_pdd"]}, r"dc_pdd needs more .* names no corpus; in a study, add corpora: \[CORPUS\] to"),
+        ({"methods": ["recall"]}, "recall needs more than the texts: no prefixes are drawn"),
+        ({"methods": ["ref"]}, "no reference model"),
+        ({"methods": ["blind"]}, "no text has a label; give labels"),
+        ({"methods": ["unigram"]}, "training stream"),
+        ({"methods": ["de_cop"]}, "de_cop asks questions"),
+        ({"methods": [{"min_k": {"q": 1}}]}, "no parameter 'q'"),
+        ({"methods": [{"min_k": {"k": [0.1, 0.2]}}]}, "one value for each parameter of min_k"),
+        ({"model": "smol"}, "'smol' is not a folder in .*did you mean 'smollm2-135m'"),
+        ({"model": "pythia-70m"}, "pythia-70m/checkpoint.json is not there yet: snakemake"),
+        ({"texts": ["A"]}, "text 0 has no score of loss .*one token and no start token"),
+        ({"texts": "A text"}, "one string; give a list of texts"),
+        ({"labels": [1]}, "2 texts and 1 labels"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_scored_is_refused_with_what_to_do(folder, changes, message):
+    given = {"texts": TEXTS[:2], "model": "tiny", "methods": ["loss"]} | changes
+    with pytest.raises(InputError, match=message):
+        pretrace.score(given.pop("texts"), **given)
+
+
+def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):
+    benchmark, target = embedded
+    study = pretrace.load("embedded")
+    scores = study.scores(*PAIR).query("method == 'loss'")
+    assert PAIR in study.pairs
+    assert dict(zip(scores["id"], scores["label"], strict=True)) == dict(
+        zip(benchmark["text_id"], benchmark["label"], strict=True)
+    )
+    assert set(scores["length"]) == {32}
+    tokens = study.tokens(*PAIR).set_index("text_id")
+    means = tokens["logprobs"].map(np.mean)
+    assert scores["score"].tolist() == pytest.approx(means[scores["id"]].tolist(), abs=1e-6)
+    first = benchmark["text"].iloc[0]
+    start, ids = target.tokenizer.convert_tokens_to_ids("<|endoftext|>"), target.tokenizer.encode(first)
+    with torch.no_grad():
+        expected = expected_statistics(target.load(), (start,), ids)
+    assert tokens["logprobs"].iloc[0] == pytest.approx(expected[0], abs=1e-4)
+    with pytest.raises(InputError, match=r"no pass with .*its passes: .*original, start token"):
+        study.tokens(*PAIR, altered="none")
+    with pytest.raises(
+        InputError, match=r"smollm2-135m on sot is no run of embedded; .*smollm2-135m on sotu"
+    ):
+        study.scores(PAIR[0], "sot")
+
+
+def test_a_study_that_has_not_finished_is_named_with_those_that_have(embedded):
+    Path("results/mine").mkdir()
+    for name, state in (("mine", "has not finished"), ("none", "is not there")):
+        with pytest.raises(InputError, match=f"'{name}' {state} .*which has embedded"):
+            pretrace.load(name)
+
+
+def run_blocks(document):
+    """Run the blocks of a document in one namespace; (what was printed, what the document says) of each that says it."""
+    text, namespace, printed = (ROOT / document).read_text(encoding="utf-8"), {}, ""
+    for language, content in re.findall(r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        if language == "python":
+            with contextlib.redirect_stdout(io.StringIO()) as shown:
+                exec(compile(content, document, "exec"), namespace)
+            printed = shown.getvalue()
+        else:
+            yield printed, content
+
+
+NUMBER = re.compile(r"-?\d+\.\d+")
+DOCUMENTS = {"docs/notebook.md": 4, "results/README.md": 0}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_block_of_the_documents_runs_on_a_study_with_made_up_texts(document, embedded):
+    shown = [*run_blocks(document)]
+    assert len(shown) == DOCUMENTS[document]
+    for printed, said in shown:
+        assert NUMBER.sub("#", printed).split() == NUMBER.sub("#", said).split()
+
+
+@pytest.mark.skipif(
+    not (ROOT / "results/embedded/provenance.json").is_file(), reason="the embedded study has not run here"
+)
+def test_the_guide_prints_what_it_says_after_the_embedded_study(monkeypatch):
+    """Within what machines and types of numbers change."""
+    monkeypatch.chdir(ROOT)
+    for printed, said in run_blocks("docs/notebook.md"):
+        values = [[float(value) for value in NUMBER.findall(text)] for text in (printed, said)]
+        assert values[0] == pytest.approx(values[1], abs=0.1)
+
+
+def test_the_package_is_imported_without_any_library():
+    heavy = "import sys, pretrace; print({'numpy', 'pandas', 'pydantic', 'torch'} & {*sys.modules})"
+    done = subprocess.run([sys.executable, "-c", heavy], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
