@@ -120,10 +120,10 @@ class Plain:
         prefix = [id for shot in before for id in self.tokenizer.encode(shot)]
         own = self.tokenizer.encode(text)
         ids = torch.tensor([[*prefix, *own]])
-        with torch.no_grad():
-            logits = self.model(ids).logits[0].double()
         first = max(len(prefix), 1)
-        lnp, ids = logits.log_softmax(-1)[first - 1 : -1], ids[0, first:]
+        with torch.no_grad():
+            lnp = self.model(ids).logits[0, first - 1 : -1].double().log_softmax(-1)
+        ids = ids[0, first:]
         entropy = -(lnp.exp() * lnp).sum(-1)
         logprobs = lnp.gather(1, ids[:, None])
         values = {
@@ -335,7 +335,7 @@ def main() -> None:
     )
     parser.add_argument("checkouts", type=Path, help="the folder of the authors' repositories")
     parser.add_argument("--results", type=Path, default=Path("results"), help="with the embedded study")
-    parser.add_argument("--texts", type=int, default=20, help="of each of two lengths")
+    parser.add_argument("--texts", type=int, default=8, help="of each of two lengths")
     parser.add_argument(
         "--merging", action="store_true", help="take shots whose border words may merge into one token"
     )

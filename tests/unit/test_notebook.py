@@ -48,7 +48,8 @@ def embedded(folder):
     plan = Plan(load_study(CONFIG, ROOT / "config"))
     pair = plan.pair(*PAIR)
     texts = [f"{TEXTS[number % 6]} {number}" for number in range(40)]
-    benchmark = benchmark_of(texts, length=32).assign(document=[f"d{number}" for number in range(40)])
+    benchmark = benchmark_of(texts, length=32)
+    benchmark = benchmark.assign(document=benchmark["text_id"], fold=benchmark.index // 2 % 5)
     target = target_of(Path(pair.model.checkpoint))
     manifest = job.run(
         [PassRequest.from_json(request) for request in pair.pass_requests],
@@ -182,7 +183,7 @@ def test_a_study_that_has_not_finished_is_named_with_those_that_have(embedded):
 
 
 def run_blocks(document):
-    """Run the blocks of a document in one namespace; (what was printed, what the document says) of each that says it."""
+    """Run the blocks of a document in one namespace; (what was printed, what the document says) where it does."""
     text, namespace, printed = (ROOT / document).read_text(encoding="utf-8"), {}, ""
     for language, content in re.findall(r"^```(python|text)\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
         if language == "python":
