@@ -366,7 +366,7 @@ def main() -> None:
         rows[method, repository].append((setting, score, change))
     for method, setting in PLAIN_ONLY:
         rows[method, ""].append((setting, "", ""))
-    for (method, repository), settings in rows.items():
+    for (method, repository), settings in sorted(rows.items(), key=lambda item: item[0]):
         mine = [own(method, setting) for setting, *_ in settings]
         with_plain = [
             np.abs(values - [METHODS[method].function(text, **setting) for text in read.values()]).max()
