@@ -96,6 +96,8 @@ class BenchmarkEntry(Keys):
     """ISO 639-1 code. The method `lowercase` needs a script with case."""
     lengths: Lengths = []
     """Lengths in words. A run can choose some of them."""
+    length_unit: Literal["words", "tokens"] = "words"
+    """What its authors measured the lengths in. Tables and figures name it."""
     subsets: Some[Unique[str]] = []
     """Names of the subsets. A run can choose some of them."""
     path: Maybe[Some[str]] = None
