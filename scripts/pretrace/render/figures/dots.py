@@ -105,9 +105,10 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             for control, dashes in CONTROLS.items()
             if control in levels
         }
+        named = of_document(artifact, panel, frame)
         beside = {
-            line: f"{lines[line]}\n{with_interval((row['value'], number(row['low']), number(row['high'])), 2)}"
-            for line, row in of_document(artifact, panel, frame).iterrows()
+            line: f"{lines[line]}\n{with_interval(estimate(row), 2)}"
+            for line, row in zip(named.index.tolist(), records_of(named), strict=True)
         }
         readings += [f"{panel.name}: {text.replace(chr(10), ' ')} right." for text in beside.values()]
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
