@@ -44,9 +44,9 @@ def test_a_document_of_another_name_is_refused_with_the_nearest(slug, results):
         return
     # all documents are drawn, and this one is read
     accuracy = drawing.frame.set_index("document").loc["d03", ["value", "low", "high"]]
-    told = "d03 {:.2f} [{:.2f}, {:.2f}]".format(*accuracy)
-    assert f"{told} right." in drawing.reading
-    assert [text.get_text() for text in axis.texts] == [told.replace(" ", "\n", 1)]
+    told = "{:.2f} [{:.2f}, {:.2f}]".format(*accuracy)
+    assert f"right answers about d03: {told}." in drawing.reading
+    assert [text.get_text() for text in axis.texts] == [f"d03\n{told}"]
 
 
 def test_the_table_of_accuracies_has_the_mean_of_its_panels(results, tmp_path):

@@ -106,11 +106,11 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             if control in levels
         }
         named = of_document(artifact, panel, frame)
-        beside = {
-            line: f"{lines[line]}\n{with_interval(estimate(row), 2)}"
-            for line, row in zip(named.index.tolist(), records_of(named), strict=True)
-        }
-        readings += [f"{panel.name}: {text.replace(chr(10), ' ')} right." for text in beside.values()]
+        values = [with_interval(estimate(row), 2) for row in records_of(named)]
+        beside = {}
+        for line, value in zip(named.index.tolist(), values, strict=True):
+            beside[line] = f"{lines[line]}\n{value}"
+            readings.append(f"{panel.name}, right answers about {lines[line]}: {value}.")
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
         ticks = dict(reversed(lines.items()))
