@@ -20,6 +20,7 @@ def __getattr__(name: str) -> Any:
 
     return getattr(notebook, name)
 
+
 if "snakemake" in sys.modules:
     # a job imports libraries that make a million objects that stay: to search them for garbage at Python's own rate,
     # every 700 new objects, takes a tenth of the time of the imports
