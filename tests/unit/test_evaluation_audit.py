@@ -359,6 +359,21 @@ def test_a_document_unlike_all_others_takes_no_part_on_either_side():
     assert verdict(audited(ScoredBenchmark("texts", far, alone))).kind == "invalid"
 
 
+def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
+    """A few capitals in each document, and most words of the first one in capitals."""
+    scored = made_up(8, 160, shift=9.0)
+    first = (scored.benchmark["document"] == "d0").tolist()
+    words = [text.split() for text in scored.benchmark["text"]]
+    texts = [
+        " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
+        for odd, own in zip(first, words, strict=True)
+    ]
+    frame = audited(ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts)))
+    own = rows(frame, "document")
+    assert (own["q"] <= 0.05).all()
+    assert own["flagged"].to_dict() == {"d0": False, "d1": True}
+
+
 def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
     scored, other = made_up(20, 60, methods=1), made_up(4, 60, methods=1, seed=9)
     blind = [side.scores.assign(method="blind") for side in (scored, other)]

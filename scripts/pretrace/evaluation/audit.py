@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import known_to_name
-from pretrace.evaluation.audit_controls import Documents, checks, explained, outliers
+from pretrace.evaluation.audit_controls import Documents, checks, explained, outliers, unusual
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
     Conditions,
@@ -37,7 +37,8 @@ score            the mean of the method's scores (of `combined` none); of a `des
 effect           how much higher the unit lies than the known documents, in standard deviations of a text
 p                of `combined`: of `all`, by exchange of labels; of a document or text, its rank among known documents;
                  of a control, that of the checks by exchange together; of `explained`, of what form leaves
-q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL`; of a control: it fails
+q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like that of known ones; of a
+                 control: it fails
 n                known units that the unit is compared with
 """
 
@@ -113,6 +114,11 @@ def audit(
         if any(row["unit"] == "all" and row["p"] <= LEVEL for row in rows):
             found.append(explained(inside, _standardised(inside.names, frame, texts, ranks[:, -1])))
         rows += [{"unit": "control", "setting": "", **row} for row in found]
+        odd = set(map(_shown, unusual(inside)))
+        rows = [
+            row | {"flagged": False} if row["unit"] == "document" and row["id"] in odd else row
+            for row in rows
+        ]
     rows += [_design_row(id, float(left.get(side, 0))) for id, side in
              (("outliers", True), ("known_outliers", False))]  # fmt: skip
     if positive is not None:
@@ -124,7 +130,9 @@ def _table(rows: Sequence[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
     frame["q"] = _adjusted(frame)
     control = frame["unit"] == "control"
-    frame["flagged"] = np.where(control, frame["flagged"].eq(True), frame["q"].le(LEVEL))
+    frame["flagged"] = np.where(
+        control, frame["flagged"].eq(True), frame["q"].le(LEVEL) & frame["flagged"].ne(False)
+    )
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
     words = [*OF_METHOD, "id", "document"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")

@@ -130,6 +130,10 @@ class Documents:
         return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
 
     @cached_property
+    def form(self) -> Floats:
+        return self.features(FEATURES)
+
+    @cached_property
     def weights(self) -> list[Any]:
         """Return each document's mean weights (tf-idf) of words, and of letters: sparse (documents, words)."""
         from scipy.sparse import csr_matrix
@@ -180,15 +184,28 @@ def explained(documents: Documents, scores: Floats) -> Record:
     """
     compared = documents.compared
     documents, scores = documents.where(compared), scores[compared]
-    form = documents.features(FEATURES)
-    hat, leverage = _leave_one_out(form @ form.T, documents.stratum)
+    hat, leverage = _leave_one_out(documents.form @ documents.form.T, documents.stratum)
     left = (scores - hat @ scores) / (1 - leverage)
     p = exchanged_p(left, documents.suspect, documents.stratum, seed_of("explained", *documents.names))
     return {"method": EXPLAINED, "p": p, "flagged": p > LEVEL}
 
 
+def unusual(documents: Documents) -> set[str]:
+    """Return the documents in question that look unlike the known ones, so that naming them would mean nothing.
+
+    The greatest departure of any feature of their form has a rank of at most `LEVEL` among those of the known documents
+    of the same stratum.
+    """
+    greatest, names = np.abs(documents.form).max(axis=1, initial=0), set()
+    for own in np.flatnonzero(documents.suspect).tolist():
+        known = greatest[~documents.suspect & (documents.stratum == documents.stratum[own])]
+        if 1 + (known >= greatest[own] - SUMMING).sum() <= LEVEL * (1 + len(known)):
+            names.add(documents.names[own])
+    return names
+
+
 def _exchanged(documents: Documents) -> list[Record]:
-    form, size = documents.features(FEATURES), documents.features(OF_SIZE)
+    form, size = documents.form, documents.features(OF_SIZE)
     hats = [
         _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights
     ]

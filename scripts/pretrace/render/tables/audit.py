@@ -286,7 +286,7 @@ def named_cell(row: Record, *, failed: bool) -> Cell:
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
-        return Cell(words="no")
+        return Cell(words="no: looks unlike the known ones" if row["q"] <= LEVEL else "no")
     return Cell(words="yes, but a check failed") if failed else Cell(words="yes", bold=True)
 
 
