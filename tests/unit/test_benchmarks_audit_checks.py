@@ -65,6 +65,9 @@ def test_good_files_have_no_remark(tmp_path):
     assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), written(tmp_path / "b.jsonl", KNOWN)) == []
     assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), None) == []
     assert audited(tmp_path, PUBLISHED + WITHHELD) == [], "label 1 is in question where no text has null"
+    badges = " ".join(f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20))
+    remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
+    assert not any("without spaces" in remark for remark in remarks), "links are long words"
 
 
 AUDIT_ERRORS = {

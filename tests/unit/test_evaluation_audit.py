@@ -204,8 +204,9 @@ def test_shots_and_draws(caplog):
 
 
 def test_texts_without_a_document_are_documents_of_their_own():
+    """They name no length either, as in a file of texts alone."""
     scored = made_up(20, 60, methods=1)
-    alone = ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(document=""))
+    alone = ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(document="", length=np.nan))
     frame = audited(alone)
     assert design(frame)["known_documents"] == 60
     text, document = rows(frame, "text"), rows(frame, "document")

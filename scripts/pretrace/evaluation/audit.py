@@ -189,7 +189,8 @@ def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchma
     for suspect, scored in ((True, audited), (False, known)):
         own, table = frame[frame["suspect"] == suspect], scored.benchmark
         table = table.assign(document=own_documents(table["document"], table["text_id"]))
-        table = table.assign(slice=table["subset"] + "/" + table["length"].astype(str), suspect=suspect)
+        lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
+        table = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
         chosen = table["text_id"].isin(own["id"])
         table = table[chosen if chosen.any() else table["document"].isin(own["document"])]
         slices = table.groupby("document")["slice"].transform(lambda names: "|".join(sorted({*names})))
