@@ -65,6 +65,9 @@ def test_good_files_have_no_remark(tmp_path):
     assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), written(tmp_path / "b.jsonl", KNOWN)) == []
     assert check_audit(written(tmp_path / "a.jsonl", SUSPECTS), None) == []
     assert audited(tmp_path, PUBLISHED + WITHHELD) == [], "label 1 is in question where no text has null"
+    badges = " ".join(f"[![{'badge' * 9}](https://img.example.org/{n})" for n in range(20))
+    remarks = audited(tmp_path, changed(SUSPECTS, 0, text=badges) + KNOWN)
+    assert not any("without spaces" in remark for remark in remarks), "links are long words"
 
 
 AUDIT_ERRORS = {
@@ -143,7 +146,7 @@ AUDIT_REMARKS = {
     ),
     "repeats of suspects": ([SUSPECTS[0], *SUSPECTS, *KNOWN], r"t\.jsonl: 1 of 13 suspects .* repeat"),
     "several lengths": (
-        [*texts(None, 8, 1, words=30), *texts(None, 1, 4, words=400), *KNOWN],
+        [*texts(None, 10, 1, words=30), *texts(None, 1, 4, words=400), *KNOWN],
         r"the suspects \(label null\) have 30 to 400 words, the known non-members \(label 0\) 64 \(medians 30 and "
         r"64\)\. Length alone may separate their scores\. Cut all texts .*cut_passages",
     ),
@@ -191,15 +194,15 @@ AUDIT_REMARKS = {
     ),
     "too few to compare": (
         texts(None, 2, 4) + texts(0, 12, 4),
-        r"2 documents in question and 12 known .*cannot be evidence\. Have at least 5 documents in question, each a "
-        r"whole work, and 20 known",
+        r"2 documents in question and 12 known .*cannot be evidence\. Have at least 6 documents in question, each a "
+        r"whole work, and 30 known",
     ),
     "known documents of one passage": (
         texts(None, 6, 2) + texts(0, 30, 1),
         r"each of the 30 documents of the known non-members .* has one passage\. If several are of one work, give them",
     ),
     "known documents of few passages": (
-        texts(None, 8, 12) + texts(0, 10, 4),
+        texts(None, 10, 12) + texts(0, 10, 4),
         r"a document of the suspects .* has 12 passages, one of the known .* 4 \(medians\)\. Give more passages of the",
     ),
     "longer words": (

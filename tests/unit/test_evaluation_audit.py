@@ -1,13 +1,27 @@
 """Unlabelled texts against known non-members: units, p-values, controls, design, and the verdict on all of it."""
 
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
+from sklearn.linear_model import Ridge
 
 from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
+from pretrace.evaluation.audit_controls import (
+    COPIES,
+    EXPLAINED,
+    FEATURES,
+    FORM,
+    LETTERS,
+    PARTS,
+    SIZES,
+    WORDS,
+    Documents,
+    explained,
+)
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.exchange import Texts, units_of
 from pretrace.evaluation.significance import empirical_p
@@ -64,17 +78,17 @@ def test_a_p_value_counts_the_non_members_that_score_as_high():
 
 
 def test_members_are_found_and_non_members_are_not():
-    alarms = sum(verdict(audited(made_up(24, 80, seed=seed))).kind == "evidence" for seed in range(8))
+    alarms = sum(verdict(audited(made_up(28, 80, seed=seed))).kind == "evidence" for seed in range(8))
     assert alarms <= binom.ppf(0.999, 8, 0.05)
-    frame = audited(made_up(24, 80, shift=2.5))
+    frame = audited(made_up(28, 80, shift=2.5))
     assert list(frame.columns) == COLUMNS
     assert rows(frame, "all")["p"].item() < 0.001
     assert (
         rows(frame, "document")["effect"].mean()
-        > rows(audited(made_up(24, 80)), "document")["effect"].mean() + 1
+        > rows(audited(made_up(28, 80)), "document")["effect"].mean() + 1
     )
     assert verdict(frame).kind == "evidence"
-    assert len(rows(frame, "document", "zlib")) == 6
+    assert len(rows(frame, "document", "zlib")) == 7
     assert rows(frame, "document", "zlib")["p"].isna().all(), "single methods are no evidence"
 
 
@@ -98,7 +112,7 @@ def test_each_unit_is_compared_with_the_known_documents():
 
 
 def test_label_1_is_in_question_where_no_text_is_without_a_label():
-    scored = made_up(24, 80, shift=2.5)
+    scored = made_up(28, 80, shift=2.5)
     labelled = scored.benchmark.assign(label=scored.benchmark["label"].fillna(1))
     frames = [
         audited(ScoredBenchmark("texts", scored.scores, table)) for table in (scored.benchmark, labelled)
@@ -190,8 +204,9 @@ def test_shots_and_draws(caplog):
 
 
 def test_texts_without_a_document_are_documents_of_their_own():
+    """They name no length either, as in a file of texts alone."""
     scored = made_up(20, 60, methods=1)
-    alone = ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(document=""))
+    alone = ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(document="", length=np.nan))
     frame = audited(alone)
     assert design(frame)["known_documents"] == 60
     text, document = rows(frame, "text"), rows(frame, "document")
@@ -228,15 +243,15 @@ def test_texts_of_one_kind_pass_every_check():
 
 @pytest.mark.parametrize("check", CHANGES)
 def test_texts_that_differ_without_a_model_are_told(check):
-    frame = audited(worded(made_up(24, 80, shift=2.5), CHANGES[check]))
+    frame = audited(worded(made_up(28, 80, shift=2.5), CHANGES[check]))
     assert controls(frame).loc[check, "p"] <= 0.05
     assert verdict(frame).kind == "invalid"
     assert verdict(frame).p < 0.001, "which would be evidence otherwise"
 
 
 def test_a_subset_does_not_avoid_the_checks():
-    scored = worded(made_up(24, 80, shift=2.5), CHANGES[WORDS])
-    split = scored.benchmark.assign(subset=[f"{number % 4 % 3}" for number in range(104)])
+    scored = worded(made_up(28, 80, shift=2.5), CHANGES[WORDS])
+    split = scored.benchmark.assign(subset=[f"{number % 4 % 3}" for number in range(108)])
     frame = audited(ScoredBenchmark("texts", scored.scores, split))
     assert controls(frame).loc[WORDS, "flagged"]
 
@@ -253,8 +268,67 @@ def test_checks_are_exact_where_nothing_differs():
     assert low <= binom.ppf(0.999, 40, 0.05)
 
 
+def documents_with_digits(count: int, suspects: int, seed: int) -> tuple[Documents, np.ndarray]:
+    """Return documents of three texts, of which each has numbers of its own, and how many; the first are suspects."""
+    rng = np.random.default_rng(seed)
+    digits = rng.integers(2, 12, count)
+    texts = [
+        " ".join([*rng.choice(["a", "bee", "cedar"], 20), *["7"] * digits[n // 3]]) for n in range(3 * count)
+    ]
+    names = np.repeat([f"d{n:02d}" for n in range(count)], 3)
+    table = pd.DataFrame(
+        {"text": texts, "document": names, "slice": "", "suspect": np.arange(3 * count) < 3 * suspects}
+    )
+    return Documents.of(table, "en"), digits.astype(float)
+
+
+def test_what_form_leaves_of_scores_is_exchanged():
+    documents, digits = documents_with_digits(10, 4, seed=0)
+    scores = digits + np.random.default_rng(1).normal(size=10)
+    form = documents.features(FEATURES)
+    left = []
+    for out in range(10):
+        others = np.arange(10) != out
+        ridge = Ridge(alpha=np.square(form).sum() / 10).fit(form[others], scores[others])
+        left.append(scores[out] - ridge.predict(form[[out]])[0])
+    sums = np.array([sum(left[n] for n in chosen) for chosen in combinations(range(10), 4)])
+    row = explained(documents, scores)
+    assert row["p"] == pytest.approx((sums >= sum(left[:4]) - 1e-9).mean())
+    assert row["flagged"] == (row["p"] > 0.05)
+
+
+def test_what_form_leaves_has_its_level():
+    low = 0
+    for seed in range(200):
+        documents, digits = documents_with_digits(11, 4, seed)
+        low += (
+            explained(documents, digits + np.random.default_rng(seed + 1000).standard_t(3, 11))["p"] <= 0.05
+        )
+    assert 0 < low <= binom.ppf(0.999, 200, 0.05)
+
+
+def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it():
+    """Capitals raise the score, and documents in question have a few more."""
+    scored = made_up(40, 80, methods=1)
+    document = np.arange(120) // 4
+    capitals = np.random.default_rng(7).integers(0, 15, 30) + 2 * (np.arange(30) < 10)
+    words = [text.split() for text in scored.benchmark["text"]]
+    texts = [
+        " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
+        for own, code in zip(words, document, strict=True)
+    ]
+    higher = scored.scores.assign(score=0.3 * scored.scores["score"] + 0.15 * capitals[document])
+    frame = audited(ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts)))
+    failed = controls(frame)["flagged"]
+    assert failed[failed].index.tolist() == [EXPLAINED]
+    assert verdict(frame).p <= 0.05
+    assert verdict(frame).kind == "invalid"
+    assert "explains their higher score" in verdict(frame).reasons[0]
+    assert EXPLAINED not in controls(audited(made_up(40, 80))).index, "where no score is higher"
+
+
 def test_copies_and_chapters_are_told():
-    scored = made_up(24, 80, shift=2.5)
+    scored = made_up(28, 80, shift=2.5)
     first = scored.benchmark["text"].iloc[:4].tolist()
     frame = audited(worded(scored, lambda text, number: first[number % 4] if number < 8 else text))
     assert controls(frame).loc[COPIES, "id"] == "d0 / d1"
@@ -268,22 +342,37 @@ def test_copies_and_chapters_are_told():
 
 
 def test_a_document_unlike_all_others_takes_no_part_on_either_side():
-    scored = made_up(24, 80, seed=2)
+    scored = made_up(28, 80, seed=2)
     far = scored.scores.assign(score=scored.scores["score"].where(scored.scores["id"] >= "t00004", 50.0))
     table = scored.benchmark
     strange = [
-        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440" for number in range(104)
+        f"\u0442\u0435\u043a\u0441\u0442{number} \u043d\u043e\u043c\u0435\u0440" for number in range(108)
     ]
     other = np.isin(table["document"], ["d0", "d10"])
     table = table.assign(text=np.where(other, strange, table["text"]))
     frame = audited(ScoredBenchmark("texts", far, table))
     assert design(frame)["outliers"] == design(frame)["known_outliers"] == 1
-    assert design(frame)["documents"] == 5
+    assert design(frame)["documents"] == 6
     assert design(frame)["known_documents"] == 19
     assert rows(frame, "document", "")["texts"].to_dict() == {"d0": 4}
     assert not controls(frame)["flagged"].any()
-    alone = table.assign(label=table["label"].mask(table["document"].isin([f"d{n}" for n in range(1, 6)]), 0))
+    alone = table.assign(label=table["label"].mask(table["document"].isin([f"d{n}" for n in range(1, 7)]), 0))
     assert verdict(audited(ScoredBenchmark("texts", far, alone))).kind == "invalid"
+
+
+def test_a_document_that_looks_unlike_the_known_ones_is_not_named():
+    """A few capitals in each document, and most words of the first one in capitals."""
+    scored = made_up(8, 160, shift=9.0)
+    first = (scored.benchmark["document"] == "d0").tolist()
+    words = [text.split() for text in scored.benchmark["text"]]
+    texts = [
+        " ".join([*map(str.upper, own[: 9 if odd else 4]), *own[9 if odd else 4 :]])
+        for odd, own in zip(first, words, strict=True)
+    ]
+    frame = audited(ScoredBenchmark("texts", scored.scores, scored.benchmark.assign(text=texts)))
+    own = rows(frame, "document")
+    assert (own["q"] <= 0.05).all()
+    assert own["flagged"].to_dict() == {"d0": False, "d1": True}
 
 
 def test_another_benchmarks_non_members_leave_out_what_learns_from_the_own_one():
@@ -306,7 +395,7 @@ def positive(effect: float) -> ScoredBenchmark:
 
 
 def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found():
-    scored = made_up(24, 80, seed=2)
+    scored = made_up(28, 80, seed=2)
     answers = {effect: verdict(audited(scored, positive=positive(effect))) for effect in (1.5, 0.4, 0.0)}
     control = rows(audited(scored, positive=positive(1.5)), "positive").loc["famous"]
     assert control["p"] < 0.001
@@ -316,7 +405,7 @@ def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found()
     assert "surely read lie only 0." in answers[0.4].reasons[0]
     assert "do not find passages" in answers[0.0].reasons[0]
     assert "no passages that the model surely read" in answers[-1].reasons[0]
-    strong = audited(made_up(24, 80, shift=2.5), positive=positive(0.0))
+    strong = audited(made_up(28, 80, shift=2.5), positive=positive(0.0))
     assert verdict(strong).kind == "evidence", "what was found is not taken back"
 
 
@@ -324,11 +413,11 @@ def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found()
     ("documents", "known", "kind", "needed"),
     [
         (1, 18, "impossible", "at least 19 known documents"),
-        (1, 19, "untested", "at least 5 documents in question, each a whole work, and 20 known documents"),
-        (4, 60, "untested", "at least 5 documents in question"),
-        (5, 12, "untested", "and 20 known documents"),
-        (5, 20, "evidence", None),
-        (9, 9, "evidence", None),
+        (1, 19, "untested", "at least 6 documents in question, each a whole work, and 30 known documents"),
+        (5, 60, "untested", "at least 6 documents in question"),
+        (7, 17, "untested", "and 18 known documents"),
+        (7, 18, "evidence", None),
+        (10, 10, "evidence", None),
     ],
 )
 def test_few_documents_say_what_would_allow_an_answer(documents, known, kind, needed):

@@ -24,7 +24,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     files = made_up.render(ARTIFACT, results, tmp_path)
     page, data = files["html"].read_text(), pd.read_csv(files["csv"])
     verdict = (
-        f"Evidence of training: {made_up.MODEL} finds your 6 documents together (6 of 6 also alone) more"
+        f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of 7 also alone) more"
     )
     (line,) = lines(data)
     assert line.startswith(verdict)
@@ -47,7 +47,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
         ("audit_evidence", "If the known texts are unread and of the same kind"),
         (
             "audit_untested",
-            "Have at least 5 documents in question, each a whole work, and 20 known documents.",
+            "Have at least 6 documents in question, each a whole work, and 30 known documents.",
         ),
         ("audit_few", "Have at least 19 known documents"),
         ("audit_invalid", "by their words alone"),

@@ -123,9 +123,9 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "questions_without_controls": partial(made_up_answers.make_study, more=False),
     "times": timed,
     "audit_evidence": lambda folder: audited(
-        folder, 24, 80, shift=2.5, positive=test_evaluation_audit.positive(1.5)
+        folder, 28, 80, shift=2.5, positive=test_evaluation_audit.positive(1.5)
     ),
-    "audit_none": lambda folder: audited(folder, 24, 80, seed=2, positive=test_evaluation_audit.positive(1.5)),
+    "audit_none": lambda folder: audited(folder, 28, 80, seed=2, positive=test_evaluation_audit.positive(1.5)),
     "audit_untested": partial(audited, documents=8, known=80, shift=9.0),
     "audit_few": partial(audited, documents=4, known=36, shift=9.0),
     "audit_invalid": partial(audited, documents=60, known=200, shift=2.5, wordy=True),

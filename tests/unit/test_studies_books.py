@@ -94,7 +94,7 @@ def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
 def test_the_check_of_an_audit_remarks_on_few_books_and_not_on_their_kind(folder):
     *_, sides, few = check_user_files(Plan(loaded()), CONFIG | {"model": "smollm2-135m"})
     assert sides.startswith("in question (label null): essays, memoir, novel, parts; given as unread")
-    assert "Have at least 5 documents in question, each a whole work, and 20 known documents." in few
+    assert "Have at least 6 documents in question, each a whole work, and 30 known documents." in few
 
 
 def test_longer_words_are_matched_in_characters(folder):

@@ -11,9 +11,9 @@ POWER = 0.8
 
 WHOLE_WORKS = "Give all texts of one work, and copies of it, the same document."
 
-LEAST_SHARED = 4
-"""Documents in question times known ones, divided by their sum: with less, checks miss another decade or genre too
-often for a low p to be evidence. Five of one side need twenty of the other; docs/size_and_power.md."""
+LEAST_SHARED = 5
+"""Documents in question times known ones, divided by their sum: with less, checks miss another decade too often for a
+low p to be evidence. Ten of each side, or seven against eighteen; docs/size_and_power.md."""
 
 
 def has_p(documents: int, known: int) -> bool:

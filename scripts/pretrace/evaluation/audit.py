@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import known_to_name
-from pretrace.evaluation.audit_controls import Documents, checks, outliers
+from pretrace.evaluation.audit_controls import Documents, checks, explained, outliers, unusual
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
     Conditions,
@@ -29,14 +29,16 @@ COLUMNS = [
 ]  # fmt: skip
 """A row of an audit.
 
-unit             what is compared: `all` texts in question together, a `document` or a `text` of them; a check that
-                 sees no model (`control`); passages that the model surely read (`positive`); `design`, numbers by `id`
+unit             what is compared: `all` texts in question together, a `document` or a `text` of them; a check of
+                 whether texts are comparable (`control`); passages that the model surely read (`positive`); `design`,
+                 numbers by `id`
 texts            the unit's texts
 score            the mean of the method's scores (of `combined` none); of a `design` row its number
 effect           how much higher the unit lies than the known documents, in standard deviations of a text
 p                of `combined`: of `all`, by exchange of labels; of a document or text, its rank among known documents;
-                 of a control, that of the checks by exchange together
-q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL`; of a control: it fails
+                 of a control, that of the checks by exchange together; of `explained`, of what form leaves
+q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a form like that of known ones; of a
+                 control: it fails
 n                known units that the unit is compared with
 """
 
@@ -67,14 +69,14 @@ def audit(
     documents exchange their labels or, if `randomised`, the texts of each document that holds both kinds. A text
     without a document is a document of its own. Each method is at its default setting.
 
-    Outlying documents, of either side, take no part (`audit_controls.outliers`). `control`:
-    `audit_controls.checks`; none if labels were drawn at random. `positive`: members of `positive` (label 1), which the
-    model surely read, against its other texts. `design`: `known_documents`, `known_texts`, `documents`, `texts` and
-    `typical_texts` (median of a document) that are compared; `outliers` and `known_outliers`, documents left
-    out; `randomised`; `icc` (the share of the variance of scores that lies between documents); `smallest_effect`
-    that is found in four of five audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT`
-    (infinity: over 1,000); `ways` to exchange labels; `documents_to_name`, how many known documents let a single one in
-    question be named.
+    Outlying documents, of either side, take no part (`audit_controls.outliers`). `control`: `audit_controls.checks`
+    and, if p of all together is at most `LEVEL`, `explained`; none if labels were drawn at random. `positive`: members
+    of `positive` (label 1), which the model surely read, against its other texts. `design`: `known_documents`,
+    `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared; `outliers` and
+    `known_outliers`, documents left out; `randomised`; `icc` (the share of the variance of scores that lies between
+    documents); `smallest_effect` that is found in four of five audits; `texts_needed`, how many texts each document
+    needs for the effect `SOUGHT` (infinity: over 1,000); `ways` to exchange labels; `documents_to_name`, how many known
+    documents let a single one in question be named.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -91,7 +93,7 @@ def audit(
     ours = _comparable(ours, theirs, audited, known)
     frame, texts, methods = _compared(ours, theirs, randomised=randomised)
     rows: list[Record] = []
-    out = np.zeros(len(frame), dtype=bool)
+    out, inside = np.zeros(len(frame), dtype=bool), None
     if not texts.within:
         documents = Documents.of(_wording(frame, audited, known), language)
         out_of_documents = outliers(documents)
@@ -103,10 +105,20 @@ def audit(
             for name in names if frame.loc[frame["document"] == name, "suspect"].any()
         ]  # fmt: skip
         inside = documents.where(~out_of_documents)
-        if 0 < inside.suspect.sum() < len(inside.names):
-            rows += [{"unit": "control", "setting": "", **row} for row in checks(inside)]
-    rows += _rows(frame[~out].reset_index(drop=True), texts.where(~out), methods, single=kind == "text")
     left = frame[out].groupby("suspect")["document"].nunique()
+    frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
+    ranks = texts.ranks(combined_methods(texts, methods))
+    rows += _rows(frame, texts, methods, ranks, single=kind == "text")
+    if inside is not None and 0 < inside.suspect.sum() < len(inside.names):
+        found = checks(inside)
+        if any(row["unit"] == "all" and row["p"] <= LEVEL for row in rows):
+            found.append(explained(inside, _standardised(inside.names, frame, texts, ranks[:, -1])))
+        rows += [{"unit": "control", "setting": "", **row} for row in found]
+        odd = set(map(_shown, unusual(inside)))
+        rows = [
+            row | {"flagged": False} if row["unit"] == "document" and row["id"] in odd else row
+            for row in rows
+        ]
     rows += [_design_row(id, float(left.get(side, 0))) for id, side in
              (("outliers", True), ("known_outliers", False))]  # fmt: skip
     if positive is not None:
@@ -119,7 +131,7 @@ def _table(rows: Sequence[Record]) -> pd.DataFrame:
     frame["q"] = _adjusted(frame)
     control = frame["unit"] == "control"
     frame["flagged"] = np.where(
-        control, frame["flagged"].eq(True) | frame["p"].le(LEVEL), frame["q"].le(LEVEL)
+        control, frame["flagged"].eq(True), frame["q"].le(LEVEL) & frame["flagged"].ne(False)
     )
     frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
     words = [*OF_METHOD, "id", "document"]
@@ -177,20 +189,30 @@ def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchma
     for suspect, scored in ((True, audited), (False, known)):
         own, table = frame[frame["suspect"] == suspect], scored.benchmark
         table = table.assign(document=own_documents(table["document"], table["text_id"]))
-        table = table.assign(slice=table["subset"] + "/" + table["length"].astype(str), suspect=suspect)
+        lengths = table["length"].fillna(-1).astype(np.int64).astype(str)
+        table = table.assign(slice=table["subset"] + "/" + lengths, suspect=suspect)
         chosen = table["text_id"].isin(own["id"])
-        sides.append(table[chosen if chosen.any() else table["document"].isin(own["document"])])
+        table = table[chosen if chosen.any() else table["document"].isin(own["document"])]
+        slices = table.groupby("document")["slice"].transform(lambda names: "|".join(sorted({*names})))
+        sides.append(table.assign(slice=slices))
     most = max(1, int(min(side.groupby("document").size().median() for side in sides)))
     both = pd.concat(sides).sort_values("text_id", key=lambda ids: ids.map(lambda id: seed_of("even", id)))
     both = both[both.groupby("document").cumcount() < most].sort_values("text_id")
     return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
 
 
+def _standardised(documents: Sequence[str], frame: pd.DataFrame, texts: Texts, normal: Floats) -> Floats:
+    """Return the scores that an exchange of `documents` sums; 0, which is their mean, for one without any."""
+    units = units_of(texts, normal)
+    names = frame["document"].groupby(texts.document).first()[units.document]
+    scores = dict(zip(names, units.standardised, strict=True))
+    return np.array([scores.get(name, 0.0) for name in documents], dtype=np.float64)
+
+
 def _rows(
-    frame: pd.DataFrame, texts: Texts, methods: Sequence[tuple[str, str]], *, single: bool
+    frame: pd.DataFrame, texts: Texts, methods: Sequence[tuple[str, str]], ranks: Floats, *, single: bool
 ) -> Iterator[Record]:
     """Yield rows of all texts in question, of their documents and, if they are `single` texts, of each; the design."""
-    ranks = texts.ranks(combined_methods(texts, methods))
     for place, named in enumerate([*methods, (COMBINED, "")]):
         units = units_of(texts, ranks[:, place])
         if units.suspect.any():

@@ -1,4 +1,4 @@
-"""Are texts in question and known ones of the same kind? Checks that see no model, by exchanges of whole documents."""
+"""Are texts in question and known ones of the same kind? Checks by exchanges of whole documents."""
 
 import re
 import unicodedata
@@ -15,14 +15,18 @@ from pretrace.benchmarks.audit_design import names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.exchange import SUMMING, normal_scores
+from pretrace.evaluation.exchange import SUMMING, exchanged_p, normal_scores
 from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
+from pretrace.evaluation.significance import LEVEL
 from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
 WORDS, LETTERS, FORM, SIZES = "words", "letters", "form", "size"
 """Checks by exchange: a classifier of words; one of letters and signs; the greatest difference in form; in size."""
+
+EXPLAINED = "explained"
+"""The check that sees scores: what the texts look like explains that they are higher."""
 
 PARTS, COPIES = "parts", "copies"
 """Documents that are called chapters; documents of a side that are copies of each other."""
@@ -86,9 +90,9 @@ class Documents:
 
     @classmethod
     def of(cls, table: pd.DataFrame, language: str) -> "Documents":
-        """Read a table of texts (`text, document, slice, suspect`); documents of the same slices are a stratum."""
+        """Read a table of texts (`text, document, slice, suspect`); documents of the same `slice` are a stratum."""
         grouped = table.groupby("document", sort=True)
-        slices = grouped["slice"].agg(lambda own: "|".join(sorted({*own})))
+        slices = grouped["slice"].first()
         return cls(
             table,
             slices.index.tolist(),
@@ -97,6 +101,12 @@ class Documents:
             np.asarray(grouped.ngroup(), dtype=np.intp),
             language,
         )
+
+    @property
+    def compared(self) -> Flags:
+        """Mark `MOST` documents at most, chosen by their names."""
+        order = np.argsort([seed_of("checked", name) for name in self.names], kind="stable")
+        return np.isin(np.arange(len(order)), order[:MOST])
 
     def where(self, documents: Flags) -> "Documents":
         """Return some of the documents; all of them are this object, which keeps its weights."""
@@ -118,6 +128,10 @@ class Documents:
         both = np.concatenate([means, ranks], axis=1)
         both = both - _stratum_means(both, self.stratum)
         return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
+
+    @cached_property
+    def form(self) -> Floats:
+        return self.features(FEATURES)
 
     @cached_property
     def weights(self) -> list[Any]:
@@ -159,12 +173,39 @@ def checks(documents: Documents) -> list[Record]:
     rows: list[Record] = [
         {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
     ]
-    order = np.argsort([seed_of("checked", name) for name in documents.names], kind="stable")
-    return rows + _exchanged(documents.where(np.isin(np.arange(len(order)), order[:MOST])))
+    return rows + _exchanged(documents.where(documents.compared))
+
+
+def explained(documents: Documents, scores: Floats) -> Record:
+    """Return the row of `EXPLAINED` for documents in question with higher `scores` (documents,), as they are exchanged.
+
+    Kernel ridge regression on the form of texts predicts each document's score from all others. p, exact as well, is
+    that of what it leaves: where it is above `LEVEL`, form explains the higher scores.
+    """
+    compared = documents.compared
+    documents, scores = documents.where(compared), scores[compared]
+    hat, leverage = _leave_one_out(documents.form @ documents.form.T, documents.stratum)
+    left = (scores - hat @ scores) / (1 - leverage)
+    p = exchanged_p(left, documents.suspect, documents.stratum, seed_of("explained", *documents.names))
+    return {"method": EXPLAINED, "p": p, "flagged": p > LEVEL}
+
+
+def unusual(documents: Documents) -> set[str]:
+    """Return the documents in question that look unlike the known ones, so that naming them would mean nothing.
+
+    The greatest departure of any feature of their form has a rank of at most `LEVEL` among those of the known documents
+    of the same stratum.
+    """
+    greatest, names = np.abs(documents.form).max(axis=1, initial=0), set()
+    for own in np.flatnonzero(documents.suspect).tolist():
+        known = greatest[~documents.suspect & (documents.stratum == documents.stratum[own])]
+        if 1 + (known >= greatest[own] - SUMMING).sum() <= LEVEL * (1 + len(known)):
+            names.add(documents.names[own])
+    return names
 
 
 def _exchanged(documents: Documents) -> list[Record]:
-    form, size = documents.features(FEATURES), documents.features(OF_SIZE)
+    form, size = documents.form, documents.features(OF_SIZE)
     hats = [
         _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights
     ]
@@ -178,11 +219,12 @@ def _exchanged(documents: Documents) -> list[Record]:
     least = shares.min(axis=0)
     sums = np.abs(documents.suspect @ form), np.abs(documents.suspect @ size)
     names = [_name(FEATURES, sums[0]), _name(OF_SIZE, sums[1])]
+    p = [float((least <= share + SUMMING).mean()) for share in shares[:, 0]]
     return [
-        {"method": method, "id": id, "p": float((least <= share + SUMMING).mean()),
+        {"method": method, "id": id, "p": share, "flagged": share <= LEVEL,
          "effect": float(ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0))}
         for method, id, share, own in zip(
-            (WORDS, LETTERS, FORM, SIZES), ("", "", *names), shares[:, 0], values, strict=True
+            (WORDS, LETTERS, FORM, SIZES), ("", "", *names), p, values, strict=True
         )
     ]  # fmt: skip
 

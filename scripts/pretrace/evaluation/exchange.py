@@ -130,10 +130,7 @@ class Units:
 
     def p(self, seed: int, drawn: int = DRAWN) -> float:
         """Return the share of relabellings whose suspects lie at least as high as these, which are one of them."""
-        sums = np.concatenate(
-            [self.standardised @ labels for labels in relabellings(self.suspect, self.stratum, seed, drawn)]
-        )
-        return float((sums >= sums[0] - SUMMING).mean())
+        return exchanged_p(self.standardised, self.suspect, self.stratum, seed, drawn)
 
     @property
     def least_p(self) -> float:
@@ -184,6 +181,12 @@ class Units:
         )
         degrees = max(1, len(self.mean) - len(np.unique(self.stratum)) - 1)
         return detectable_effect(mean / self.shared.sum(), degrees)
+
+
+def exchanged_p(values: Floats, suspect: Flags, stratum: Whole, seed: int, drawn: int = DRAWN) -> float:
+    """Return the share of relabellings within strata whose suspects' values (units,) sum to at least as much."""
+    sums = np.concatenate([values @ labels for labels in relabellings(suspect, stratum, seed, drawn)])
+    return float((sums >= sums[0] - SUMMING).mean())
 
 
 def units_of(texts: Texts, normal: Floats) -> Units:

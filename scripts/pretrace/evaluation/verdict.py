@@ -13,7 +13,7 @@ from pretrace.benchmarks.audit_design import (
     known_for_p,
 )
 from pretrace.evaluation.audit import COMBINED
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
+from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.significance import LEVEL
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
@@ -24,6 +24,7 @@ DIFFERENCES = {
     FORM: "your texts look different from the known ones ({})",
     SIZES: "your texts have another size than the known ones ({})",
     PARTS: "documents are called parts of a work ({}), and parts of one work are not independent",
+    EXPLAINED: "what your texts look like alone, whatever the model read, explains their higher score",
     COPIES: "two documents of one side are copies of each other ({})",
 }
 MORE_DOCUMENTS = "Have {}."

@@ -8,7 +8,7 @@ import pandas as pd
 
 from pretrace.benchmarks.audit_design import counted
 from pretrace.evaluation.audit import COMBINED, SOUGHT
-from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
+from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.significance import LEVEL
@@ -31,6 +31,7 @@ CHECKS = {
     LETTERS: "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
     FORM: "Do your texts look different (digits, line ends, capitals, repeated words)?",
     SIZES: "Have your texts another size in characters or words?",
+    EXPLAINED: "Does what your texts look like alone explain their higher score?",
     PARTS: "Are documents called parts of a work?",
     COPIES: "Are two documents of a side copies of each other?",
 }
@@ -56,7 +57,8 @@ _NOTES = (
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
     "comes from.",
     f"The checks by words, letters, form and size exchange documents as well. Each p is corrected for their number; a "
-    f"check fails if it is at most {LEVEL:g}.",
+    f"check fails if it is at most {LEVEL:g}. Another check takes off what their form alone predicts of the scores: it "
+    f"fails if p of what is left is above {LEVEL:g}.",
     "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
     "single text.",
 )
@@ -284,7 +286,7 @@ def named_cell(row: Record, *, failed: bool) -> Cell:
     if pd.isna(row["p"]):
         return Cell(words="not tested: too few")
     if not row["flagged"]:
-        return Cell(words="no")
+        return Cell(words="no: looks unlike the known ones" if row["q"] <= LEVEL else "no")
     return Cell(words="yes, but a check failed") if failed else Cell(words="yes", bold=True)
 
 
@@ -294,6 +296,7 @@ def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]],
     for method, label in CHECKS.items():
         if method not in rows:
             words = "not needed: drawn at random" if _design(frame).get("randomised") else "not tested"
+            words = "no higher score" if rows and method == EXPLAINED else words
             yield label, [("", Cell(words=words))], True
             continue
         row = rows[method]
