@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -18,6 +18,7 @@ from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import SUMMING, normal_scores
 from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
+from pretrace.evaluation.significance import LEVEL
 from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
@@ -29,6 +30,9 @@ PARTS, COPIES = "parts", "copies"
 
 RELABELLINGS = 1_999
 """Of a check, at most."""
+
+TELLING = 20
+"""Words that are told where the sides differ in words or letters."""
 
 FEW = 0.1
 """Share of outlying documents, at most."""
@@ -120,16 +124,19 @@ class Documents:
         return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
 
     @cached_property
-    def weights(self) -> list[Any]:
-        """Return each document's mean weights (tf-idf) of words, and of letters: sparse (documents, words)."""
+    def weights(self) -> list[tuple[Any, Sequence[str]]]:
+        """Return each document's mean weights (tf-idf; sparse: documents, words), and the words; the same of letters."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         share = 1 / np.bincount(self.of_text)[self.of_text]
         mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
-        return [
-            mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(self.table["text"])
+        vectorizers = [
+            TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
             for analyzer in (partial(_words, self.language), _letters)
+        ]
+        return [
+            (mean @ own.fit_transform(self.table["text"]), own.get_feature_names_out()) for own in vectorizers
         ]
 
 
@@ -150,7 +157,8 @@ def checks(documents: Documents) -> list[Record]:
 
     `id` names the feature that differs most, or two documents. p is exact and adjusted: that of the greatest departure
     among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993). `effect`: how much more
-    the sides differ than relabelled ones do, in standard deviations of these.
+    the sides differ than relabelled ones do, in standard deviations of these. Of checks by exchange that fail,
+    there are rows of `_causes` too.
     """
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
@@ -160,13 +168,55 @@ def checks(documents: Documents) -> list[Record]:
         {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
     ]
     order = np.argsort([seed_of("checked", name) for name in documents.names], kind="stable")
-    return rows + _exchanged(documents.where(np.isin(np.arange(len(order)), order[:MOST])))
+    compared = documents.where(np.isin(np.arange(len(order)), order[:MOST]))
+    rows += _exchanged(compared)
+    return [*rows, *_causes(compared, {row["method"]: row["id"] for row in rows if row.get("p", 1) <= LEVEL})]
+
+
+def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
+    """Yield why checks fail (`failed`: method -> the feature that differs most): documents and words.
+
+    `cause`: how far a document lies on its own side of the middle between both, in standard deviations, by its
+    prediction or by the feature; `flagged`, if it is in question. `word`: how much more weight it has in question,
+    in standard deviations over documents, with the documents that have it in question (`texts`) and known (`n`).
+    """
+    ours = documents.suspect
+    for method, feature in failed.items():
+        if method in (WORDS, LETTERS):
+            weights, _ = documents.weights[method == LETTERS]
+            hat = _leave_one_out((weights @ weights.T).toarray(), documents.stratum)
+            values = left_out(hat, ours[:, None].astype(np.float64))[:, 0]
+        else:
+            values = documents.features({feature: (FEATURES | OF_SIZE)[feature]})[:, 0]
+        means = values[ours].mean(), values[~ours].mean()
+        margins = (values - np.mean(means)) * np.where(ours, 1, -1) * np.sign(means[0] - means[1])
+        for name, margin, suspect in zip(
+            documents.names, margins / max(values.std(), 1e-12), ours, strict=True
+        ):
+            yield {
+                "unit": "cause",
+                "method": method,
+                "id": name.lstrip("\0"),
+                "effect": margin,
+                "flagged": suspect,
+            }
+    if failed.keys() & {WORDS, LETTERS}:
+        weights, words = documents.weights[0]
+        sides = weights[ours], weights[~ours]
+        mean, square = (np.asarray(own.mean(axis=0)).ravel() for own in (weights, weights.multiply(weights)))
+        apart = np.subtract(*(np.asarray(side.mean(axis=0)).ravel() for side in sides))
+        effect = ratio(apart, np.sqrt(np.maximum(square - mean**2, 0)), empty=0.0)
+        counts = [side.getnnz(axis=0) for side in sides]
+        told = [place for place in np.argsort(-np.abs(effect), kind="stable") if words[place]]
+        for place in told[:TELLING]:
+            yield {"unit": "word", "method": WORDS, "id": str(words[place]), "effect": effect[place],
+                   "texts": int(counts[0][place]), "n": int(counts[1][place])}  # fmt: skip
 
 
 def _exchanged(documents: Documents) -> list[Record]:
     form, size = documents.features(FEATURES), documents.features(OF_SIZE)
     hats = [
-        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights
+        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights, _ in documents.weights
     ]
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
@@ -216,13 +266,18 @@ def _leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
     return hat, np.minimum(np.diag(hat), 1 - 1e-6)
 
 
+def left_out(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
+    """Return each document's prediction from all others, for each relabelling (documents, relabellings)."""
+    matrix, leverage = hat
+    return np.asarray(labels - (labels - matrix @ labels) / (1 - leverage)[:, None])
+
+
 def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
     """Return how much higher suspects' left-out predictions lie, for each relabelling (documents, relabellings)."""
-    matrix, leverage = hat
-    left_out = labels - (labels - matrix @ labels) / (1 - leverage)[:, None]
-    ours = labels.sum(axis=0)
+    predicted, ours = left_out(hat, labels), labels.sum(axis=0)
     return np.asarray(
-        (labels * left_out).sum(axis=0) / ours - ((1 - labels) * left_out).sum(axis=0) / (len(labels) - ours)
+        (labels * predicted).sum(axis=0) / ours
+        - ((1 - labels) * predicted).sum(axis=0) / (len(labels) - ours)
     )
 
 
@@ -240,7 +295,7 @@ def outliers(documents: Documents) -> Flags:
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
-    for weights in documents.weights if count >= FEWEST_USUAL else ():
+    for weights, _ in documents.weights if count >= FEWEST_USUAL else ():
         own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
         others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
         middle = np.median(others)

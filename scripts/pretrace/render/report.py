@@ -17,6 +17,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pretrace.render.artifact import Artifact, Panel, outputs
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
+from pretrace.render.tables.table import BOXED
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
 
@@ -60,15 +61,24 @@ def render_report(
     left_out: Sequence[Mapping[str, Any]] = (),
     shots: Mapping[str, Sequence[str]] | None = None,
     sealed: Sequence[tuple[str, str]] = (),
+    cautions: Sequence[str] = (),
+    cover: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
     `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
     benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what the page
-    says of the sealed plan. Equal arguments and files give equal bytes.
+    says of the sealed plan. `cover`: headings and texts of a first page, which then has `cautions` and the boxes of
+    tables above them. Equal arguments and files give equal bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
     shown = [(artifact, _section(artifact, folder)) for artifact in artifacts]
+    boxes = ""
+    for place, (artifact, section) in enumerate(shown if cover else []):
+        own, end, rest = section.table.partition(BOXED)
+        if end:
+            boxes += own
+            shown[place] = artifact, replace(section, table=rest)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -87,6 +97,9 @@ def render_report(
         left_out=left_out,
         shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
         sealed=sealed,
+        boxes=boxes,
+        cautions=cautions,
+        cover=cover,
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),

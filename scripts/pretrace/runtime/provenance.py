@@ -9,8 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pretrace import workflow_folder
 from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
+from pretrace.runtime.schema import read_yaml
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -37,6 +39,13 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "config_digest": digest(config),
         "seeds": dict(sorted(seeds.items())),
     }
+
+
+def citation() -> str:
+    """Return how to cite pretrace, by its CITATION.cff."""
+    about = read_yaml(workflow_folder() / "CITATION.cff")
+    authors = ", ".join(author["name"] for author in about["authors"])
+    return f'{authors}, "{about["title"]}", version {about["version"]}'
 
 
 def code_digest() -> str:
