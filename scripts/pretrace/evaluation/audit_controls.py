@@ -125,7 +125,7 @@ class Documents:
 
     @cached_property
     def weights(self) -> list[tuple[Any, Sequence[str]]]:
-        """Return each document's mean weights (tf-idf; sparse: documents, words), and the words; the same of letters."""
+        """Return each document's mean weights (tf-idf; sparse: documents, words), and the words; then of letters."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 

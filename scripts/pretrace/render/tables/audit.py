@@ -236,18 +236,15 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the documents and the words that make a check fail."""
     units = frame.sort_values("effect", ascending=False, key=abs, kind="stable")
     causes, words = (records_of(units[units["unit"] == unit]) for unit in ("cause", "word"))
-    by_check = grouped(causes, "method")
-    for heading, own in zip(("Documents that cause it", *[""] * len(by_check)), by_check, strict=False):
+    for own in grouped(causes, "method"):
         apart = [row for row in own if row["effect"] > 0]
         sides = [
             f"{sum(row['flagged'] == side for row in apart)} of {sum(row['flagged'] == side for row in own)} {kind}"
             for side, kind in ((True, "in question"), (False, "known"))
         ]
         most = ", ".join(row["id"] for row in apart[:CAUSES_SHOWN])
-        yield (
-            heading,
-            f"By {CHECKS[own[0]['method']][0]}, {' and '.join(sides)} lie on their own side; first {most}.",
-        )
+        label = CHECKS[own[0]["method"]][0]
+        yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
     if words:
         listed = ", ".join(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in words)
         counted_on = "In brackets: how many documents in question have it, and how many known ones."
