@@ -83,10 +83,11 @@ def test_a_second_file_holds_the_known_texts(texts):
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
     files = [Path(file).name for file in Benchmark(study, "texts").source]
     assert files == ["my texts.jsonl", "known.jsonl"]
-    assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})[0]
-    assert (
-        "5 texts of 5 documents given as unread" in description(study, CONFIG | {"model": "smollm2-135m"})[0]
-    )
+    told = description(Plan(study), CONFIG | {"model": "smollm2-135m"})[0]
+    assert "1 text of 1 document?" in told
+    assert "5 texts of 5 documents given as unread" in told
+    assert "counted as 4 bytes each" in told
+    assert "minutes" in told
 
 
 @pytest.mark.parametrize(
