@@ -99,7 +99,7 @@ def told_on_cover(seals: Sequence[Seal]) -> list[tuple[str, str]]:
     """Return what the first page of an audit says: (heading, text) of the last seal, the version, how to cite."""
     commit = seals[-1]["plan"]["versions"]["pretrace"]
     code = f"commit {commit}" if commit else "installed, without a commit"
-    return [("Sealed plan", _seal_told(seals[-1])), ("Made by", f"{citation()}, {code}")]
+    return [("Sealed plan", _seal_told(seals[-1])), ("Cite as", f"{citation()}, {code}")]
 
 
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
