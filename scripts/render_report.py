@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pretrace import workflow_folder
 from pretrace.render.artifact import Artifact, outputs
 from pretrace.render.figures import dots
 from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
@@ -11,7 +12,7 @@ from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
-from pretrace.runtime.provenance import code_digest
+from pretrace.runtime.provenance import citation, code_digest
 from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
 
 CONCLUDING = {
@@ -49,7 +50,7 @@ with job_log(snakemake.log[0]):
         left_out=snakemake.params.left_out,
         sealed=told(seals) if seals else (),
         cautions=doubts,
-        cover=told_on_cover(seals) if seals else (),
+        cover=told_on_cover(seals, citation(workflow_folder() / "CITATION.cff")) if seals else (),
         shots={
             name: ids
             for benchmark, path in drawn

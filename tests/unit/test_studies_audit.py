@@ -12,6 +12,7 @@ import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.provenance import citation
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
 from pretrace.studies.sealing import (
@@ -225,7 +226,7 @@ def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
 
 def test_the_first_page_has_the_seal_and_how_to_cite():
     seals = seal_of(PLAN | {"versions": {"pretrace": "c0ffee"}})
-    (plan, cite_as) = told_on_cover(seals)
+    (plan, cite_as) = told_on_cover(seals, citation(ROOT / "CITATION.cff"))
     assert digest_of(seals[0]["plan"]) in plan[1]
     assert "2026-11-23" in plan[1]
     version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]

@@ -9,7 +9,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from pretrace import workflow_folder
 from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 from pretrace.runtime.schema import read_yaml
@@ -41,9 +40,9 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
     }
 
 
-def citation() -> str:
-    """Return how to cite pretrace, by its CITATION.cff."""
-    about = read_yaml(workflow_folder() / "CITATION.cff")
+def citation(file: Path) -> str:
+    """Return how to cite what a CITATION.cff is of: authors, title, version."""
+    about = read_yaml(file)
     authors = ", ".join(author["name"] for author in about["authors"])
     return f'{authors}, "{about["title"]}", version {about["version"]}'
 

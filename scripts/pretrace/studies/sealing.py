@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.passages import first_names
-from pretrace.runtime.provenance import citation
 
 Seal = dict[str, Any]
 """`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the study had any score then),
@@ -95,11 +94,11 @@ def resealed(seals: Sequence[Seal]) -> list[str]:
     ]
 
 
-def told_on_cover(seals: Sequence[Seal]) -> list[tuple[str, str]]:
-    """Return what the first page of an audit says: (heading, text) of the last seal, the version, how to cite."""
+def told_on_cover(seals: Sequence[Seal], citation: str) -> list[tuple[str, str]]:
+    """Return what the first page of an audit says: (heading, text) of the last seal, and how to cite it."""
     commit = seals[-1]["plan"]["versions"]["pretrace"]
     code = f"commit {commit}" if commit else "installed, without a commit"
-    return [("Sealed plan", _seal_told(seals[-1])), ("Cite as", f"{citation()}, {code}")]
+    return [("Sealed plan", _seal_told(seals[-1])), ("Cite as", f"{citation}, {code}")]
 
 
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:

@@ -19,13 +19,14 @@ from pretrace.render.phrases import signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
+from pretrace.runtime.errors import shortened
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 1e6  # ways to deal labels out that are printed as a number, at most
 WORDS_SHOWN = 10  # a passage is called by its first words
 WORKS_SHOWN = 12  # works in question that the first page names
 KNOWN_SHOWN = 6  # of the known ones
-CAUSES_SHOWN = 5  # documents that are named where a check fails
+CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
 
@@ -202,8 +203,8 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
 def _work(row: Record) -> str:
     """Return `title, author (document)`."""
     title, author, document = (str(row.get(key) or "") for key in ("title", "author", "document"))
-    name = ", ".join(filter(None, (title or document, author)))
-    return f"{name} ({document})" if title and title != document else name
+    name = ", ".join(map(shortened, filter(None, (title or document, author))))
+    return f"{name} ({shortened(document)})" if title and title != document else name
 
 
 def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -242,7 +243,7 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"{sum(row['flagged'] == side for row in apart)} of {sum(row['flagged'] == side for row in own)} {kind}"
             for side, kind in ((True, "in question"), (False, "known"))
         ]
-        most = ", ".join(row["id"] for row in apart[:CAUSES_SHOWN])
+        most = ", ".join(shortened(row["id"]) for row in apart[:CAUSES_SHOWN])
         label = CHECKS[own[0]["method"]][0]
         yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
     if words:
