@@ -69,6 +69,7 @@ def docx(path: Path, text: str, contents: Sequence[str] = ()) -> Path:
     from docx.enum.style import WD_STYLE_TYPE
 
     document = docx.Document()
+    document.core_properties.author = ""
     style = document.styles.add_style("toc 1", WD_STYLE_TYPE.PARAGRAPH)
     for entry in contents:
         document.add_paragraph(entry, style=style)
