@@ -211,7 +211,7 @@ def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield which checks were made, with their result, and which were not."""
     rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
     if rows:
-        results = {"no difference in": False, "different": True}
+        results = {"no difference in": False, "a difference in": True}
         yield (
             "Checked",
             "; ".join(
@@ -246,10 +246,13 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         most = ", ".join(shortened(row["id"]) for row in apart[:CAUSES_SHOWN])
         label = CHECKS[own[0]["method"]][0]
         yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
-    if words:
-        listed = ", ".join(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in words)
-        counted_on = "In brackets: how many documents in question have it, and how many known ones."
-        yield "Words that tell them apart", f"{listed}. {counted_on}"
+    for sign, kind in ((1, "in question"), (-1, "in known ones")):
+        own = [
+            f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in words if sign * row["effect"] > 0
+        ]
+        if own:
+            counts = "In brackets: how many documents in question have it, and how many known ones."
+            yield f"Words more frequent {kind}", f"{', '.join(own)}. {counts}"
 
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
