@@ -86,7 +86,7 @@ def resolve_artifacts(
     for slug, artifact in artifacts.items():
         added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
         added["null_models"] = null_models(artifact, models.entries)
-        artifacts[slug] = with_names(artifact.model_copy(update=added), titles)
+        artifacts[slug] = with_names(artifact.model_copy(update=added), titles, benchmarks.entries)
     return Selected(chosen, artifacts, left_out | methods_left_out(named, artifacts.values(), chosen))
 
 
