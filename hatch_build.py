@@ -15,7 +15,7 @@ INSIDE = {
 
 
 class WorkflowInWheel(BuildHookInterface):
-    """Files of the wheel from outside the library: how to cite it, workflow, scripts, profiles, registries, published numbers."""
+    """Files of the wheel from outside the library: workflow, scripts, profiles, registries, published numbers, citation."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # an editable install reads the clone: copies in site-packages would hide it
