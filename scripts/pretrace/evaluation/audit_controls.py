@@ -174,11 +174,10 @@ def checks(documents: Documents) -> list[Record]:
 
 
 def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
-    """Yield why checks fail (`failed`: method -> the feature that differs most): documents and words.
+    """Yield how far each document lies on its own side where checks fail (`failed`: method -> feature), and words.
 
-    `cause`: how far a document lies on its own side of the middle between both, in standard deviations, by its
-    prediction or by the feature; `flagged`, if it is in question. `word`: how much more weight it has in question,
-    in standard deviations over documents, with the documents that have it in question (`texts`) and known (`n`).
+    `effect` of a `cause`: how far it lies from the middle between both sides, by its prediction or by the feature, in
+    standard deviations; `flagged`, if it is in question.
     """
     ours = documents.suspect
     for method, feature in failed.items():
@@ -189,28 +188,37 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
         else:
             values = documents.features({feature: (FEATURES | OF_SIZE)[feature]})[:, 0]
         means = values[ours].mean(), values[~ours].mean()
-        margins = (values - np.mean(means)) * np.where(ours, 1, -1) * np.sign(means[0] - means[1])
-        for name, margin, suspect in zip(
-            documents.names, margins / max(values.std(), 1e-12), ours, strict=True
-        ):
+        effects = (values - np.mean(means)) * np.where(ours, 1, -1) * np.sign(means[0] - means[1])
+        effects = ratio(effects, values.std(), empty=0.0)
+        for name, effect, suspect in zip(documents.names, effects, ours, strict=True):
             yield {
                 "unit": "cause",
                 "method": method,
                 "id": name.lstrip("\0"),
-                "effect": margin,
+                "effect": effect,
                 "flagged": suspect,
             }
     if failed.keys() & {WORDS, LETTERS}:
-        weights, words = documents.weights[0]
-        sides = weights[ours], weights[~ours]
-        mean, square = (np.asarray(own.mean(axis=0)).ravel() for own in (weights, weights.multiply(weights)))
-        apart = np.subtract(*(np.asarray(side.mean(axis=0)).ravel() for side in sides))
-        effect = ratio(apart, np.sqrt(np.maximum(square - mean**2, 0)), empty=0.0)
-        counts = [side.getnnz(axis=0) for side in sides]
-        told = [place for place in np.argsort(-np.abs(effect), kind="stable") if words[place]]
-        for place in told[:TELLING]:
-            yield {"unit": "word", "method": WORDS, "id": str(words[place]), "effect": effect[place],
-                   "texts": int(counts[0][place]), "n": int(counts[1][place])}  # fmt: skip
+        yield from _telling_words(documents)
+
+
+def _telling_words(documents: Documents) -> Iterator[Record]:
+    """Yield the words whose weights differ most between the sides.
+
+    `effect`: how much more a word weighs in question, in standard deviations over documents; `texts` and `n`: the
+    documents in question, and the known ones, that have it.
+    """
+    weights, words = documents.weights[0]
+    sides = weights[documents.suspect], weights[~documents.suspect]
+    ours, theirs, mean, square = (
+        np.asarray(own.mean(axis=0)).ravel() for own in (*sides, weights, weights.multiply(weights))
+    )
+    effects = ratio(ours - theirs, np.sqrt(np.maximum(square - mean**2, 0)), empty=0.0)
+    counts = [side.getnnz(axis=0).tolist() for side in sides]
+    told = [place for place in np.argsort(-np.abs(effects), kind="stable") if words[place]]
+    for place in told[:TELLING]:
+        yield {"unit": "word", "method": WORDS, "id": str(words[place]), "effect": effects[place],
+               "texts": counts[0][place], "n": counts[1][place]}  # fmt: skip
 
 
 def _exchanged(documents: Documents) -> list[Record]:

@@ -247,12 +247,12 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         label = CHECKS[own[0]["method"]][0]
         yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
     for sign, kind in ((1, "in question"), (-1, "in known ones")):
-        own = [
+        listed = [
             f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in words if sign * row["effect"] > 0
         ]
-        if own:
+        if listed:
             counts = "In brackets: how many documents in question have it, and how many known ones."
-            yield f"Words more frequent {kind}", f"{', '.join(own)}. {counts}"
+            yield f"Words more frequent {kind}", f"{', '.join(listed)}. {counts}"
 
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
