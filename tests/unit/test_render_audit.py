@@ -70,7 +70,8 @@ def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides
         "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie on their own side" in box
     )
     words = [
-        own.split("), ") for own in re.findall(r"<dt>Words more frequent in .*?<dd>(.*?)\. In brackets", box)
+        own.split("), ")
+        for own in re.findall(r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box)
     ]
     assert [sum(map(len, words)), len(words)] == [20, 2]
     assert set(words[0][:4]) == {"longer (15, 0", "than (15, 0", "usual (15, 0", "words (15, 0"}

@@ -241,7 +241,7 @@ def test_other_audits_of_the_same_texts_or_model_are_counted():
         "neither": seal_of(PLAN | {"checkpoints": {}, "files": {"texts.jsonl": "ef"}}),
     }
     (told_once,) = repeats(own, others)
-    assert told_once.startswith("2 other audits in results/ share texts (1) or the model (1)")
+    assert told_once.startswith("2 other audits in results/ with texts (1) or the model (1)")
     assert repeats(own, {"neither": others["neither"]}) == []
 
 

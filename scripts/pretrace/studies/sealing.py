@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.audit_design import counted
 from pretrace.benchmarks.passages import first_names
 
 Seal = dict[str, Any]
@@ -110,9 +111,10 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     )
     if not texts | models:
         return []
+    audits = counted(len(texts | models), "other audit")
     return [
-        f"{len(texts | models)} other audits in results/ share texts ({len(texts)}) or the model ({len(models)}) of "
-        "this one. Of twenty audits of unread texts, one finds evidence: report all of them, not the best."
+        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits of "
+        "unread texts, one finds evidence: report all of them, not the best."
     ]
 
 

@@ -24,8 +24,8 @@ from pretrace.runtime.errors import shortened
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 1e6  # ways to deal labels out that are printed as a number, at most
 WORDS_SHOWN = 10  # a passage is called by its first words
-WORKS_SHOWN = 12  # works in question that the first page names
-KNOWN_SHOWN = 6  # of the known ones
+WORKS_SHOWN = 6  # works in question that the first page names
+KNOWN_SHOWN = 3  # of the known ones
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
@@ -246,13 +246,13 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
         most = ", ".join(shortened(row["id"]) for row in apart[:CAUSES_SHOWN])
         label = CHECKS[own[0]["method"]][0]
         yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
+    note = ". In brackets: how many documents in question have it, and how many known ones."
     for sign, kind in ((1, "in question"), (-1, "in known ones")):
-        listed = [
-            f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in words if sign * row["effect"] > 0
-        ]
-        if listed:
-            counts = "In brackets: how many documents in question have it, and how many known ones."
-            yield f"Words more frequent {kind}", f"{', '.join(listed)}. {counts}"
+        own = [row for row in words if sign * row["effect"] > 0]
+        listed = ", ".join(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in own)
+        if own:
+            yield f"Words more frequent {kind}", listed + note
+            note = "."
 
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
