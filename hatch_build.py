@@ -6,6 +6,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 INSIDE = {
     "scripts/pretrace": "pretrace",
+    "CITATION.cff": "pretrace/CITATION.cff",
     "Snakefile": "pretrace/Snakefile",
     "config": "pretrace/config",
     "profiles": "pretrace/profiles",
@@ -14,7 +15,7 @@ INSIDE = {
 
 
 class WorkflowInWheel(BuildHookInterface):
-    """Files of the wheel from outside the library: workflow, scripts, profiles, registries, published numbers."""
+    """Files of the wheel from outside the library: workflow, scripts, profiles, registries, numbers, CITATION.cff."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         # an editable install reads the clone: copies in site-packages would hide it

@@ -7,15 +7,21 @@ from pretrace.models.entries import ApiModel, HubModel
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, print_answer
 from pretrace.studies import load_study
-from pretrace.studies.estimate import assumptions, budget, estimate, gigabytes, measured, table
+from pretrace.studies.estimate import assumptions, budget, counted, estimate, gigabytes, measured, table
 from pretrace.studies.plan import Plan
 
 with job_log(snakemake.log[0]):
     plan, flops = Plan(load_study(snakemake.config, config_folder())), float(snakemake.config["gpu_flops"])
-    tables = {slug: read_parquet(path) for slug, path in measured(plan).items()}
-    lines = estimate(plan, flops, tables)
+    known = {}
+    for slug, path in measured(plan).items():
+        table_of_texts = read_parquet(path).astype({"length": object})
+        lengths = table_of_texts["length"].where(table_of_texts["length"].notna(), None)
+        known[slug] = counted(
+            plan, slug, zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True)
+        )
+    lines = estimate(plan, flops, known)
     fetched = sum(gigabytes(m.entry) for m in plan.models_read if isinstance(m.entry, HubModel))
-    told = [*table(lines, flops, fetched), *assumptions(plan, tables)]
+    told = [*table(lines, flops, fetched), *assumptions(plan, known)]
     if any(isinstance(plan.study.models.entries.get(line.name), ApiModel) for line in lines):
         from pretrace.models.api.endpoint import NANO
         from pretrace.models.api.store import AnswerStore

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from pretrace import workflow_folder
 from pretrace.render.artifact import Artifact, outputs
 from pretrace.render.figures import dots
 from pretrace.render.report import incomplete_passes, named, render_report, rendering_of, shots_of
@@ -11,8 +12,8 @@ from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
-from pretrace.runtime.provenance import code_digest
-from pretrace.studies.sealing import edited, repeats, told
+from pretrace.runtime.provenance import citation, code_digest
+from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
 
 CONCLUDING = {
     "audit": audit.lines,
@@ -33,7 +34,7 @@ with job_log(snakemake.log[0]):
         for path in folder.parent.glob("*/seals.json")
         if path.parent != folder
     }
-    doubts = [*edited(seals, code_digest()), *repeats(seals, others)] if seals else []
+    doubts = [*resealed(seals), *edited(seals, code_digest()), *repeats(seals, others)] if seals else []
     failed = [sentence for record in rendered.values() for sentence in record["failed"]]
     empty = [sentence for record in rendered.values() for sentence in record["empty"]]
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
@@ -44,10 +45,12 @@ with job_log(snakemake.log[0]):
         folder=folder,
         configuration=snakemake.params.configuration,
         provenance=provenance,
-        warnings=[*doubts, *failed, *empty, *incomplete_passes(provenance, called)],
+        warnings=[*failed, *empty, *incomplete_passes(provenance, called)],
         names=snakemake.params.names,
         left_out=snakemake.params.left_out,
         sealed=told(seals) if seals else (),
+        cautions=doubts,
+        cover=told_on_cover(seals, citation(workflow_folder() / "CITATION.cff")) if seals else (),
         shots={
             name: ids
             for benchmark, path in drawn

@@ -29,7 +29,12 @@ def prose(words: int, seed: str, *, letters: int = 5) -> str:
 
 
 def epub(
-    path: Path, chapters: Sequence[str], *, front: str = "", further: dict[str, str] | None = None
+    path: Path,
+    chapters: Sequence[str],
+    *,
+    front: str = "",
+    about: str = "",
+    further: dict[str, str] | None = None,
 ) -> Path:
     """An EPUB with a title page, a navigation, and a file a chapter, each a text or its HTML."""
     pages = {"title.xhtml": f"<p>{front}</p>"} if front else {}
@@ -47,7 +52,8 @@ def epub(
     spine = "".join(f'<itemref idref="i{number}"/>' for number in range(len(pages)))
     members = {
         "META-INF/container.xml": CONTAINER,
-        "OEBPS/book.opf": f"<package><manifest>{items}</manifest><spine>{spine}</spine></package>",
+        "OEBPS/book.opf": f"<package><metadata>{about}</metadata><manifest>{items}</manifest><spine>{spine}</spine>"
+        "</package>",
         **{f"OEBPS/{name}": f"<html><head><title>x</title></head><body>{own}</body></html>"
            for name, own in pages.items()},
         **(further or {}),
@@ -63,6 +69,7 @@ def docx(path: Path, text: str, contents: Sequence[str] = ()) -> Path:
     from docx.enum.style import WD_STYLE_TYPE
 
     document = docx.Document()
+    document.core_properties.author = ""
     style = document.styles.add_style("toc 1", WD_STYLE_TYPE.PARAGRAPH)
     for entry in contents:
         document.add_paragraph(entry, style=style)

@@ -7,12 +7,13 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from pypdf import PdfWriter
 
 from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
 from pretrace.benchmarks.layout import Reading, joined_hyphens, unwrapped, without_front_matter
-from pretrace.benchmarks.works import report_of, text_of, works_in
+from pretrace.benchmarks.works import about_work, report_of, text_of, works_in
 from pretrace.runtime.errors import InputError
 
 TEXT = prose(900, "book")
@@ -83,6 +84,29 @@ def test_an_epub_has_its_chapters_in_order_without_its_front_matter(tmp_path):
     reading = read_document(path)
     assert reading.text == "Chapter 1\n\nOne & two\n\nChapter 2\n\nEnd."
     assert reading.left_out == {"front matter": 3, "contents": 3}, "with the title of each page"
+
+
+def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
+    import docx as library
+
+    monkeypatch.chdir(tmp_path)
+    Path("books").mkdir()
+    document = library.Document()
+    document.core_properties.title, document.core_properties.author = "A\nNovel", "A. Writer"
+    document.add_paragraph("Text.")
+    document.save("books/one.docx")
+    epub(
+        Path("books/two.epub"),
+        ["<p>Text.</p>"],
+        about="<dc:title>B &amp; C</dc:title><dc:creator>D</dc:creator>",
+    )
+    writer = PdfWriter(clone_from=pdf(Path("made.pdf"), pages_of(TEXT, "A BOOK")))
+    writer.add_metadata({"/Title": "E", "/Author": "F"})
+    writer.write("books/three.pdf")
+    about = {work.name: about_work(work) for work in works_in(Path("books"))[0]}
+    assert {name: (own["title"], own["author"]) for name, own in about.items()} == {
+        "one": ("A Novel", "A. Writer"), "two": ("B & C", "D"), "three": ("E", "F")
+    }  # fmt: skip
 
 
 def test_html_keeps_lines_that_are_meant_and_leaves_out_what_is_no_text(tmp_path):

@@ -1,5 +1,6 @@
 """The page of an audit: the verdict ends the run too, and passages are called by their first words."""
 
+import re
 from pathlib import Path
 
 import made_up_results as made_up
@@ -8,7 +9,8 @@ import pytest
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import first_words, lines
+from pretrace.render.tables.audit import first_words, lines, one_in
+from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
 
 ARTIFACT = made_up.artifact("audit", panels=[golden.OWN])
@@ -57,6 +59,44 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
 def test_the_box_says_what_the_answer_rests_on_or_lacks(study: str, said: str, tmp_path: Path):
     page = made_up.render(ARTIFACT, golden.STUDIES[study](tmp_path / "in"), tmp_path)["html"].read_text()
     assert said in page.split("<table")[0]
+
+
+def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(tmp_path: Path):
+    page = made_up.render(ARTIFACT, golden.STUDIES["audit_invalid"](tmp_path / "in"), tmp_path)[
+        "html"
+    ].read_text()
+    box = page.partition(BOXED)[0]
+    assert (
+        "<dt>Told apart by words</dt><dd>15 of 15 in question and 50 of 50 known lie on their own side" in box
+    )
+    words = [
+        own.split("), ")
+        for own in re.findall(r"<dt>Words more frequent in .*?<dd>(.*?)\.(?: In brackets|</dd>)", box)
+    ]
+    assert [sum(map(len, words)), len(words)] == [20, 2]
+    assert set(words[0][:4]) == {"longer (15, 0", "than (15, 0", "usual (15, 0", "words (15, 0"}
+    assert "What p means" not in box
+
+
+def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
+    results = golden.STUDIES["audit_evidence"](tmp_path / "in")
+    path = results.path("benchmarks", made_up.BENCHMARK)
+    texts = read_parquet(path)
+    about = {
+        "title": texts["document"].map({"d0": "A Novel"}).fillna(""),
+        "author": "A. Writer",
+        "passage": pd.NA,
+    }
+    write_parquet(path, texts.assign(**about).astype({"passage": "Int64"}))
+    page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
+    assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
+    assert "(p = 5e-05, 1 in 20,000)" in page
+    assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
+    assert (
+        "<dt>Checked</dt><dd>passed: words, letters and signs, form, size, form as the cause of the score, parts given as works, copies</dd>"
+        in page
+    )
+    assert "famous" not in page.replace("famous as yours", "").replace("are famous", "")
 
 
 def test_chinese_passages_are_called_by_their_first_characters():

@@ -190,6 +190,25 @@ def test_a_demonstration_comes_before_the_headline_and_its_passages_are_text_in_
     )
 
 
+def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path: Path):
+    artifact = made_up.artifact("audit", panels=[golden.OWN])
+    made_up.render(artifact, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path / "out")
+    cover = {"cautions": [HOSTILE], "cover": [("Sealed plan", f"SHA-256 ab {HOSTILE}")]}
+    text = page_of(tmp_path / "out", artifacts=[artifact], **cover)
+    assert Page(text).open == []
+    first, rest = text.split('<div class="cover">')[1].split("<details", 1)
+    assert (
+        first.index("&lt;script&gt;")
+        < first.index('class="verdict"')
+        < first.index("SHA-256 ab &lt;script&gt;")
+    )
+    assert 'class="box' not in rest
+    assert rest.index("<table") > 0
+    without = page_of(tmp_path / "out", artifacts=[artifact])
+    assert 'class="cover"' not in without
+    assert without.index("<details") < without.index('class="verdict"')
+
+
 def test_names_of_the_page_are_explained_and_others_are_not():
     training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3, "window": 64}
     training |= {"learning_rate": 0.1, "seed": 0}

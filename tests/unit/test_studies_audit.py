@@ -8,12 +8,24 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.provenance import citation
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
-from pretrace.studies.sealing import changed, digest_of, edited, repeats, sealed, short_names, told
+from pretrace.studies.sealing import (
+    changed,
+    digest_of,
+    edited,
+    repeats,
+    resealed,
+    sealed,
+    short_names,
+    told,
+    told_on_cover,
+)
 from pretrace.studies.shared import Benchmark
 from pretrace.studies.user_files import description
 
@@ -83,10 +95,11 @@ def test_a_second_file_holds_the_known_texts(texts):
     study = loaded(texts=str(texts), known="known.jsonl", model="smollm2-135m")
     files = [Path(file).name for file in Benchmark(study, "texts").source]
     assert files == ["my texts.jsonl", "known.jsonl"]
-    assert "1 text of 1 document?" in description(study, CONFIG | {"model": "smollm2-135m"})[0]
-    assert (
-        "5 texts of 5 documents given as unread" in description(study, CONFIG | {"model": "smollm2-135m"})[0]
-    )
+    told = description(Plan(study), CONFIG | {"model": "smollm2-135m"})[0]
+    assert "1 text of 1 document?" in told
+    assert "5 texts of 5 documents given as unread" in told
+    assert "counted as 4 bytes each" in told
+    assert "minutes" in told
 
 
 @pytest.mark.parametrize(
@@ -199,6 +212,27 @@ def test_edited_code_is_told_beside_the_answer():
     assert "no commit holds" in warning
 
 
+def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
+    once = seal_of(PLAN)
+    assert resealed(once) == []
+    (texts,) = resealed(seal_of(PLAN | {"files": {"texts.jsonl": "cd"}}, once, scores_existed=True))
+    assert texts.startswith(
+        "2 plans were sealed for this model and these texts, once scores existed: the texts changed"
+    )
+    assert "(texts.jsonl)" in texts
+    (others,) = resealed(seal_of(PLAN | {"settings": {"seed": 1}}, once))
+    assert "these texts: the texts are the same" in others
+
+
+def test_the_first_page_has_the_seal_and_how_to_cite():
+    seals = seal_of(PLAN | {"versions": {"pretrace": "c0ffee"}})
+    (plan, cite_as) = told_on_cover(seals, citation(ROOT / "CITATION.cff"))
+    assert digest_of(seals[0]["plan"]) in plan[1]
+    assert "2026-11-23" in plan[1]
+    version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
+    assert f"version {version}, commit c0ffee" in cite_as[1]
+
+
 def test_other_audits_of_the_same_texts_or_model_are_counted():
     own = seal_of(PLAN)
     others = {
@@ -207,7 +241,7 @@ def test_other_audits_of_the_same_texts_or_model_are_counted():
         "neither": seal_of(PLAN | {"checkpoints": {}, "files": {"texts.jsonl": "ef"}}),
     }
     (told_once,) = repeats(own, others)
-    assert told_once.startswith("2 other audits in results/ share texts (1) or the model (1)")
+    assert told_once.startswith("2 other audits in results/ with texts (1) or the model (1)")
     assert repeats(own, {"neither": others["neither"]}) == []
 
 

@@ -69,7 +69,7 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
 
 def test_what_was_read_and_what_would_be_found_is_told(folder):
     study = loaded()
-    told = "\n".join(description(study, CONFIG | {"model": "smollm2-135m"}))
+    told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
     assert "in question, books: 4 works" in told.replace(f"{folder}/", "")
     assert (
         "novel: 1,804 words, 22 passages, EPUB; left out: contents (3 words), front matter (3 words)" in told
@@ -132,7 +132,7 @@ def test_a_short_work_is_named_and_does_not_shorten_the_others(folder):
     Path("books/poem.txt").write_text(prose(100, "poem"))
     study = loaded()
     assert study.benchmarks.entries[TEXTS].cut.each == 17
-    told = description(study, CONFIG | {"model": "smollm2-135m"})
+    told = description(Plan(study), CONFIG | {"model": "smollm2-135m"})
     assert any("shorter than 17 passages and not compared: poem (100 words)" in line for line in told)
 
 

@@ -1,6 +1,5 @@
 """What a study takes, by model, against sums by hand."""
 
-import pandas as pd
 import pytest
 import yaml
 from made_up_studies import ROOT, checkpoint, load_written, study
@@ -15,27 +14,43 @@ from pretrace.studies.estimate import (
     Line,
     assumptions,
     budget,
+    counted,
     estimate,
     measured,
     places,
     table,
 )
+from tiny_models import tiny_tokenizer
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
 FLOPS = 1e12
 API = FREE | {"endpoint": "completions", "price": {"input": 1.0, "output": 10.0}, "top_logprobs": 5}
-TEXTS = pd.DataFrame(
-    {
-        "text": ["x" * 400, "y" * 80, "\u4e2d" * 40],  # 100, 20 and 30 tokens at 4 bytes each
-        "subset": ["a", "a", "b"],
-        "length": pd.array([64, 32, None], dtype="Int64"),
-    }
-)
+TEXTS = {("a", 64): [100.0], ("a", 32): [20.0], ("b", None): [30.0]}
 
 
-def lines_of(folder, tables=None, **keys):
+def lines_of(folder, **keys):
     plan = Plan(load_written(folder, study(**keys)))
-    return {line.name: line for line in estimate(plan, FLOPS, tables or {})}
+    return {line.name: line for line in estimate(plan, FLOPS, {})}
+
+
+def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp_path):
+    texts = [("x" * 400, "a", 64), ("y" * 80, "a", 64), ("\u4e2d" * 40, "b", None)]
+    runs = [{"model": "tiny", "benchmark": "licences", "methods": ["loss"]}]
+    checkpoint(tmp_path / "tiny")
+    plan = Plan(
+        load_written(tmp_path, study(models={"tiny": {"source": "local", "path": "tiny"}}, runs=runs))
+    )
+    assert counted(plan, "licences", texts) == {("a", 64): [100, 20], ("b", None): [3 * 40 / 1.5]}
+    assert (
+        "4 bytes a token of ASCII letters, 1.5 of others): licences"
+        in assumptions(plan, {"licences": TEXTS})[-1]
+    )
+    tiny_tokenizer().save_pretrained(tmp_path / "tiny")
+    by_tokenizer = counted(plan, "licences", texts)
+    assert by_tokenizer["a", 64] == [
+        len(tiny_tokenizer().encode(text, add_special_tokens=False)) for text, *_ in texts[:2]
+    ]
+    assert not any("bytes" in line for line in assumptions(plan, {"licences": TEXTS}))
 
 
 def test_a_reference_model_reads_what_its_target_reads(tmp_path):
@@ -164,4 +179,4 @@ def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):
         "Entries without `expected` count as 2,000 texts of each subset and length: licences.",
         "Entries without `lengths` count as 250 tokens a text: licences.",
     ]
-    assert len(assumptions(plan, {"licences": TEXTS})) == 1, "a table has its texts"
+    assert len(assumptions(plan, {"licences": TEXTS})) == 2, "parameters, and the bytes of a token"

@@ -8,6 +8,7 @@ import logging
 import posixpath
 import re
 import unicodedata
+import warnings
 import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -62,7 +63,13 @@ def read_document(path: Path) -> Reading:
     text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
     reading.text = (unwrapped(text, "\n\n") if kind == ".pdf" else text).strip("\n")
     reading.removed["hyphens at line ends"] = hyphens
+    reading.title, reading.author = map(_one_line, (reading.title, reading.author))
     return reading
+
+
+def _one_line(text: str) -> str:
+    """Return metadata as it can be printed; at most 200 characters."""
+    return " ".join(re.sub(r"[\x00-\x1f\x7f\ud800-\udfff]", " ", text).split())[:200]
 
 
 def _too_large(path: Path) -> InputError:
@@ -147,6 +154,8 @@ def _pdf(data: bytes, path: Path) -> Reading:
         "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
     )
     reading.encoding = "PDF"
+    if about := file.metadata:
+        reading.title, reading.author = about.title or "", about.author or ""
     reading.removed["pages without text"] = empty
     return reading
 
@@ -170,8 +179,9 @@ def _html(data: bytes, path: Path) -> Reading:
 
 def _soup(data: bytes, path: Path) -> tuple[Any, str]:
     """Parse HTML, or XML, by Python's own parser of HTML, which knows no entities but those of characters."""
-    from bs4 import BeautifulSoup
+    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
 
+    warnings.filterwarnings("ignore", category=XMLParsedAsHTMLWarning)
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
     try:
         name = told[1].decode().lower() if told else "utf-8"
@@ -250,6 +260,10 @@ def _epub(data: bytes, path: Path) -> Reading:
 
         root = soup_of("META-INF/container.xml").find("rootfile")["full-path"]
         folder, package = posixpath.dirname(root), soup_of(root)
+        about = {
+            key: [tag.get_text() for tag in package.find_all(f"dc:{key}")] for key in ("title", "creator")
+        }
+        reading.title, reading.author = next(iter(about["title"]), ""), ", ".join(about["creator"])
         items = {item["id"]: item for item in package.find_all("item")}
         guide = {member(tag["href"]): tag.get("type", "") for tag in package.find_all("reference")}
         spine = [
@@ -314,7 +328,8 @@ def _docx(data: bytes, path: Path) -> Reading:
     document = docx.Document(BytesIO(data))
     signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
     of_paragraph, text = qn("w:p"), qn("w:t")
-    reading, blocks = Reading("", "DOCX"), []
+    about = document.core_properties
+    reading, blocks = Reading("", "DOCX", title=about.title or "", author=about.author or ""), []
     # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
     for element in document.element.body.iter(of_paragraph):
         if next(element.iterancestors(_FALLBACK), None) is not None:

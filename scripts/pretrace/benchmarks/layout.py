@@ -19,12 +19,14 @@ FRONT = 0.1  # share of a text's beginning in which its front matter ends
 @dataclass
 class Reading:
     """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
-    `left_out`."""
+    `left_out`; title and author by the file's own metadata."""
 
     text: str
     encoding: str
     removed: Counter[str] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)
+    title: str = ""
+    author: str = ""
 
 
 def count_words(text: str) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pretrace.benchmarks.languages import language_of, spans, unit_of
 from pretrace.benchmarks.layout import unwrapped
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.works import are_works, read_work, text_of, works_in
+from pretrace.benchmarks.works import about_work, are_works, read_work, text_of, works_in
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys
 
@@ -161,7 +161,7 @@ def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any
         for number, row in enumerate(own if len(own) == cut.each else []):
             # characters are matched where works differ in their words, so that one has a length and another none
             exact = {} if cut.unit == "words" else {"length": None}
-            yield f"{work.path}, passage {number + 1}", row | exact
+            yield f"{work.path}, passage {number + 1}", row | exact | about_work(work)
 
 
 def first_names(names: Sequence[str]) -> str:

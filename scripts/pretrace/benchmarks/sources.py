@@ -21,8 +21,8 @@ class Text:
     `repetitions`: how often the text occurs in the training stream of a model trained on the members.
     `matched` names documents whose labels were drawn together, such as a pair with one member; "" if a text's label
     was drawn by itself.
-    `title`, `author` and `passage` (running number within the document and length) belong to a passage that
-    questions are asked about.
+    `title` and `author` are the document's; `passage` (running number within the document and length) belongs to a
+    passage that questions are asked about.
     """
 
     text_id: str

@@ -34,14 +34,16 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     """Return the texts as a table with folds, sorted by subset, length and text_id.
 
     Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
-    int64. Texts that are passages have the columns of questions too, and there is `repetitions` if members are repeated
-    in training. Raises `InputError` if there is no text, if one is empty, or if two have one text_id.
+    int64. Texts that are passages have the columns of questions too, others `title` and `author` if any has one, and
+    there is `repetitions` if members are repeated in training. Raises `InputError` if there is no text, if one is
+    empty, or if two have one text_id.
     """
     _check(texts, name)
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
     asked_about = any(text.passage is not None for text in texts)
-    further = [column for column, _ in QUESTION_COLUMNS] if asked_about else []
+    named = any(text.title or text.author for text in texts)
+    further = [column for column, _ in QUESTION_COLUMNS] if asked_about else ["title", "author"] * named
     further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
     own = [column for column in (*SCHEMA.names, *further) if column != "fold"]
     frame = pd.DataFrame({column: [getattr(text, column) for text in texts] for column in own})

@@ -31,7 +31,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a work that was read; see `documents.Reading`. `letters` are characters without white space."""
+    """What is told of a work that was read; see `documents.Reading`. `letters` are characters without white space.
+
+    A work of several files has no title, because theirs are those of its parts.
+    """
 
     words: int
     letters: int
@@ -40,6 +43,8 @@ class Report:
     removed: dict[str, int]
     left_out: dict[str, int]
     wrapped: bool
+    title: str
+    author: str
 
 
 def are_works(path: Path) -> bool:
@@ -108,9 +113,10 @@ def read_work(work: Work) -> tuple[str, Report]:
     letters = len("".join(text.split()))
     counts = {key: count for key, count in whole.removed.items() if count}
     left_out = {key: count for key, count in whole.left_out.items() if count}
-    words = len(text.split())
+    words, title = len(text.split()), parts[0].title if len(parts) == 1 else ""
+    author = ", ".join(dict.fromkeys(part.author for part in parts if part.author))
     return text, Report(
-        words, letters, language_of(middle), whole.encoding, counts, left_out, is_wrapped(text)
+        words, letters, language_of(middle), whole.encoding, counts, left_out, is_wrapped(text), title, author
     )
 
 
@@ -151,10 +157,16 @@ def _readers() -> list[str]:
     ]
 
 
+def about_work(work: Work) -> dict[str, str]:
+    """Return the columns that name a work in a row of a `local` benchmark."""
+    report = report_of(work)
+    return {"document": work.name, "title": report.title, "author": report.author}
+
+
 def work_rows(path: Path) -> Iterator[tuple[str, dict[str, str | None]]]:
     """Yield the works of a folder, or a document, whole: each with its place, as a row of a `local` benchmark."""
     for work in works_in(path)[0]:
-        yield str(work.path), {"id": work.name, "text": text_of(work), "label": None, "document": work.name}
+        yield str(work.path), {"id": work.name, "text": text_of(work), "label": None, **about_work(work)}
 
 
 def files_of_works(path: Path) -> Sequence[Path]:

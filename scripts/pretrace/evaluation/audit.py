@@ -30,8 +30,8 @@ COLUMNS = [
 """A row of an audit.
 
 unit             what is compared: `all` texts in question together, a `document` or a `text` of them; a check of
-                 whether texts are comparable (`control`); passages that the model surely read (`positive`); `design`,
-                 numbers by `id`
+                 whether texts are comparable (`control`), and why it fails (`cause`, `word`: `audit_controls`);
+                 passages that the model surely read (`positive`); `design`, numbers by `id`
 texts            the unit's texts
 score            the mean of the method's scores (of `combined` none); of a `design` row its number
 effect           how much higher the unit lies than the known documents, in standard deviations of a text
@@ -42,7 +42,7 @@ q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a f
 n                known units that the unit is compared with
 """
 
-UNITS = ("all", "document", "text", "control", "positive", "design")
+UNITS = ("all", "document", "text", "control", "cause", "word", "positive", "design")
 COMBINED = "combined"
 """All methods that see the model together: the mean of a text's normal scores. Every p is of them."""
 
@@ -129,7 +129,7 @@ def audit(
 def _table(rows: Sequence[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
     frame["q"] = _adjusted(frame)
-    control = frame["unit"] == "control"
+    control = frame["unit"].isin(["control", "cause"])
     frame["flagged"] = np.where(
         control, frame["flagged"].eq(True), frame["q"].le(LEVEL) & frame["flagged"].ne(False)
     )

@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -33,6 +33,9 @@ PARTS, COPIES = "parts", "copies"
 
 RELABELLINGS = 1_999
 """Of a check, at most."""
+
+TELLING = 20
+"""Words that are told where the sides differ in words or letters."""
 
 FEW = 0.1
 """Share of outlying documents, at most."""
@@ -134,16 +137,19 @@ class Documents:
         return self.features(FEATURES)
 
     @cached_property
-    def weights(self) -> list[Any]:
-        """Return each document's mean weights (tf-idf) of words, and of letters: sparse (documents, words)."""
+    def weights(self) -> list[tuple[Any, Sequence[str]]]:
+        """Return each document's mean weights (tf-idf; sparse: documents, words), and the words; then of letters."""
         from scipy.sparse import csr_matrix
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         share = 1 / np.bincount(self.of_text)[self.of_text]
         mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
-        return [
-            mean @ TfidfVectorizer(analyzer=analyzer, sublinear_tf=True).fit_transform(self.table["text"])
+        vectorizers = [
+            TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
             for analyzer in (partial(_words, self.language), _letters)
+        ]
+        return [
+            (mean @ own.fit_transform(self.table["text"]), own.get_feature_names_out()) for own in vectorizers
         ]
 
 
@@ -164,7 +170,8 @@ def checks(documents: Documents) -> list[Record]:
 
     `id` names the feature that differs most, or two documents. p is exact and adjusted: that of the greatest departure
     among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993). `effect`: how much more
-    the sides differ than relabelled ones do, in standard deviations of these.
+    the sides differ than relabelled ones do, in standard deviations of these. Of checks by exchange that fail,
+    there are rows of `_causes` too.
     """
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
@@ -173,7 +180,9 @@ def checks(documents: Documents) -> list[Record]:
     rows: list[Record] = [
         {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
     ]
-    return rows + _exchanged(documents.where(documents.compared))
+    compared = documents.where(documents.compared)
+    rows += _exchanged(compared)
+    return [*rows, *_causes(compared, {row["method"]: row["id"] for row in rows if row.get("p", 1) <= LEVEL})]
 
 
 def explained(documents: Documents, scores: Floats) -> Record:
@@ -204,10 +213,58 @@ def unusual(documents: Documents) -> set[str]:
     return names
 
 
+def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]:
+    """Yield how far each document lies on its own side where checks fail (`failed`: method -> feature), and words.
+
+    `effect` of a `cause`: how far it lies from the middle between both sides, by its prediction or by the feature, in
+    standard deviations; `flagged`, if it is in question.
+    """
+    ours = documents.suspect
+    for method, feature in failed.items():
+        if method in (WORDS, LETTERS):
+            weights, _ = documents.weights[method == LETTERS]
+            hat = _leave_one_out((weights @ weights.T).toarray(), documents.stratum)
+            values = left_out(hat, ours[:, None].astype(np.float64))[:, 0]
+        else:
+            values = documents.features({feature: (FEATURES | OF_SIZE)[feature]})[:, 0]
+        means = values[ours].mean(), values[~ours].mean()
+        effects = (values - np.mean(means)) * np.where(ours, 1, -1) * np.sign(means[0] - means[1])
+        effects = ratio(effects, values.std(), empty=0.0)
+        for name, effect, suspect in zip(documents.names, effects, ours, strict=True):
+            yield {
+                "unit": "cause",
+                "method": method,
+                "id": name.lstrip("\0"),
+                "effect": effect,
+                "flagged": suspect,
+            }
+    if failed.keys() & {WORDS, LETTERS}:
+        yield from _telling_words(documents)
+
+
+def _telling_words(documents: Documents) -> Iterator[Record]:
+    """Yield the words whose weights differ most between the sides.
+
+    `effect`: how much more a word weighs in question, in standard deviations over documents; `texts` and `n`: the
+    documents in question, and the known ones, that have it.
+    """
+    weights, words = documents.weights[0]
+    sides = weights[documents.suspect], weights[~documents.suspect]
+    ours, theirs, mean, square = (
+        np.asarray(own.mean(axis=0)).ravel() for own in (*sides, weights, weights.multiply(weights))
+    )
+    effects = ratio(ours - theirs, np.sqrt(np.maximum(square - mean**2, 0)), empty=0.0)
+    counts = [side.getnnz(axis=0).tolist() for side in sides]
+    told = [place for place in np.argsort(-np.abs(effects), kind="stable") if words[place]]
+    for place in told[:TELLING]:
+        yield {"unit": "word", "method": WORDS, "id": str(words[place]), "effect": effects[place],
+               "texts": counts[0][place], "n": counts[1][place]}  # fmt: skip
+
+
 def _exchanged(documents: Documents) -> list[Record]:
     form, size = documents.form, documents.features(OF_SIZE)
     hats = [
-        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights in documents.weights
+        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights, _ in documents.weights
     ]
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
@@ -258,13 +315,18 @@ def _leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
     return hat, np.minimum(np.diag(hat), 1 - 1e-6)
 
 
+def left_out(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
+    """Return each document's prediction from all others, for each relabelling (documents, relabellings)."""
+    matrix, leverage = hat
+    return np.asarray(labels - (labels - matrix @ labels) / (1 - leverage)[:, None])
+
+
 def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
     """Return how much higher suspects' left-out predictions lie, for each relabelling (documents, relabellings)."""
-    matrix, leverage = hat
-    left_out = labels - (labels - matrix @ labels) / (1 - leverage)[:, None]
-    ours = labels.sum(axis=0)
+    predicted, ours = left_out(hat, labels), labels.sum(axis=0)
     return np.asarray(
-        (labels * left_out).sum(axis=0) / ours - ((1 - labels) * left_out).sum(axis=0) / (len(labels) - ours)
+        (labels * predicted).sum(axis=0) / ours
+        - ((1 - labels) * predicted).sum(axis=0) / (len(labels) - ours)
     )
 
 
@@ -282,7 +344,7 @@ def outliers(documents: Documents) -> Flags:
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
-    for weights in documents.weights if count >= FEWEST_USUAL else ():
+    for weights, _ in documents.weights if count >= FEWEST_USUAL else ():
         own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
         others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
         middle = np.median(others)

@@ -19,7 +19,7 @@ from pretrace.render.figures.dots import headline_answers
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
 from pretrace.render.results import in_print
-from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import BOXED, Block, Cell, Row, Table
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
@@ -64,15 +64,24 @@ def render_report(
     left_out: Sequence[Mapping[str, Any]] = (),
     shots: Mapping[str, Sequence[str]] | None = None,
     sealed: Sequence[tuple[str, str]] = (),
+    cautions: Sequence[str] = (),
+    cover: Sequence[tuple[str, str]] = (),
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
     `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
     benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what the page
-    says of the sealed plan. Equal arguments and files give equal bytes.
+    says of the sealed plan. `cover`: headings and texts of a first page, which then has `cautions` and the boxes of
+    tables above them. Equal arguments and files give equal bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
     shown = [(artifact, _section(artifact, folder)) for artifact in artifacts]
+    boxes = ""
+    for place, (artifact, section) in enumerate(shown if cover else []):
+        own, end, rest = section.table.partition(BOXED)
+        if end:
+            boxes += own
+            shown[place] = artifact, replace(section, table=rest)
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -92,6 +101,9 @@ def render_report(
         left_out=left_out,
         shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
         sealed=sealed,
+        boxes=boxes,
+        cautions=cautions,
+        cover=cover,
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),

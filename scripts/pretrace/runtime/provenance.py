@@ -11,6 +11,7 @@ from typing import Any
 
 from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
+from pretrace.runtime.schema import read_yaml
 
 PACKAGES = (
     "datasets", "gguf", "huggingface_hub", "jieba", "matplotlib", "numpy", "openai", "pandas", "pyarrow", "safetensors",
@@ -37,6 +38,13 @@ def provenance(config: dict[str, Any], **seeds: int) -> dict[str, Any]:
         "config_digest": digest(config),
         "seeds": dict(sorted(seeds.items())),
     }
+
+
+def citation(file: Path) -> str:
+    """Return how to cite what a CITATION.cff is of: authors, title, version."""
+    about = read_yaml(file)
+    authors = ", ".join(author["name"] for author in about["authors"])
+    return f'{authors}, "{about["title"]}", version {about["version"]}'
 
 
 def code_digest() -> str:

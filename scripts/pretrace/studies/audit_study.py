@@ -72,10 +72,14 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
     cut = _cut(texts, known)
-    entry = given["benchmarks"][TEXTS] | located | {"language": config.language or _language(texts)}
+    entry = given["benchmarks"][TEXTS] | located | {"title": texts.name or config.texts}
+    entry |= {"language": config.language or _language(texts)}
     benchmarks = {TEXTS: entry}
     if cut is not None:
-        benchmarks = {TEXTS: entry | {"cut": cut.to_json()}, WORKS: entry}
+        benchmarks = {
+            TEXTS: entry | {"cut": cut.to_json()},
+            WORKS: entry | {"title": f"{entry['title']}, whole"},
+        }
         # passages are scored, and whole works are read for what the model gives back
         reading = [run for run in runs if "extraction" in run]
         runs += [{"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")} for run in reading]

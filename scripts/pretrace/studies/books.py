@@ -148,7 +148,8 @@ def _told(work: Work, report: Report, cut: Cut) -> str:
         told.append(
             "left out: " + ", ".join(f"{what} ({count:,} words)" for what, count in report.left_out.items())
         )
-    return f"{shortened(work.name)}: {'; '.join(told)}"
+    named = ", ".join(filter(None, (report.title, report.author)))
+    return f"{shortened(work.name)}{f' ({named})' * bool(named)}: {'; '.join(told)}"
 
 
 def _effect(effect: float) -> str:

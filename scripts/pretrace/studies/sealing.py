@@ -6,6 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pretrace.benchmarks.audit_design import counted
+from pretrace.benchmarks.passages import first_names
+
 Seal = dict[str, Any]
 """`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the study had any score then),
 `changes` since the seal before, and the `plan`."""
@@ -75,6 +78,30 @@ def edited(seals: Sequence[Seal], code: str) -> list[str]:
     return warnings
 
 
+def resealed(seals: Sequence[Seal]) -> list[str]:
+    """Return a warning beside the answer if the plan was sealed more than once: the last one is that of the answer."""
+    if len(seals) == 1:
+        return []
+    first, last = seals[0]["plan"]["files"], seals[-1]["plan"]["files"]
+    texts = [name for name in sorted(first.keys() | last.keys()) if first.get(name) != last.get(name)]
+    about = (
+        f"the texts changed after the first seal ({first_names(texts)})"
+        if texts
+        else "the texts are the same"
+    )
+    late = ", once scores existed" if any(seal["scores_existed"] for seal in seals[1:]) else ""
+    return [
+        f"{len(seals)} plans were sealed for this model and these texts{late}: {about}. The answer is that of the last."
+    ]
+
+
+def told_on_cover(seals: Sequence[Seal], citation: str) -> list[tuple[str, str]]:
+    """Return what the first page of an audit says: (heading, text) of the last seal, and how to cite it."""
+    commit = seals[-1]["plan"]["versions"]["pretrace"]
+    code = f"commit {commit}" if commit else "installed, without a commit"
+    return [("Sealed plan", _seal_told(seals[-1])), ("Cite as", f"{citation}, {code}")]
+
+
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
     """Return how many `others` (seals by study) audited the same texts or model: the best of many does not count."""
     plan = seals[-1]["plan"]
@@ -84,9 +111,10 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     )
     if not texts | models:
         return []
+    audits = counted(len(texts | models), "other audit")
     return [
-        f"{len(texts | models)} other audits in results/ share texts ({len(texts)}) or the model ({len(models)}) of "
-        "this one. Of twenty audits of unread texts, one finds evidence: report all of them, not the best."
+        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits of "
+        "unread texts, one finds evidence: report all of them, not the best."
     ]
 
 

@@ -14,16 +14,16 @@ from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
-from pretrace.models.entries import AnswersModel, ModelEntry
+from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, printable, shortened
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies.audit_study import TEXTS, WORKS, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
-from pretrace.studies.estimate import FORWARD
+from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate, tokenizer_here
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import cut_of, files_of, path_of
+from pretrace.studies.registries import cut_of, files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -102,7 +102,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             if entry.column is not None and entry.scores is not None:
                 released_scores(Path(entry.scores), entry.column)
     os.environ[CHECKED] = str(study.path)
-    told = [] if study.settings.texts is None else description(study, config)
+    told = [] if study.settings.texts is None else description(plan, config)
     if study.left_out:
         reasons = "; ".join(f"{slug}: {reason}" for slug, reason in study.left_out.items())
         told.append(f"left out of tables and figures: {reasons}")
@@ -176,33 +176,37 @@ def _shown_by(plan: Plan, renderer: str) -> list[Pair]:
     ]
 
 
-CPU_FLOPS = 3e11
-"""Operations a second of a forward pass on two cores: SmolLM2-135M in bfloat16, AMD EPYC, 1,100 tokens a second."""
-
-ROUGH = 2.0
-"""A pass takes up to this number of times the time of its operations alone; starts of jobs add a minute."""
+CPU_FLOPS = 2.5e11
+"""Operations a second on two quiet cores: two jobs of a thread that read 470 tokens a second each with SmolLM2-135M."""
 
 
-def description(study: Study, config: Mapping[str, Any]) -> list[str]:
+def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and what was read of works."""
-    entry = study.benchmarks.entries[TEXTS]
-    texts = texts_of(*files_of(entry), cut=cut_of(entry))
+    study, entries = plan.study, plan.study.benchmarks.entries
+    entry = entries[TEXTS]
+    read = {
+        slug: texts_of(*files_of(entries[slug]), cut=cut_of(entries[slug]))
+        for slug in (TEXTS, WORKS)
+        if slug in entries
+    }
+    texts = read[TEXTS]
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
-    model = study.models.entries[study.runs[0].model]
-    whole = texts_of(*files_of(study.benchmarks.entries[WORKS])) if WORKS in study.benchmarks.entries else []
-    read = [text.text for text in [*texts, *whole]]
-    tokens, counted = _tokens(read, model, study)
-    characters = sum(map(len, read))
+    sizes = {
+        slug: counted(plan, slug, ((text.text, text.subset, text.length) for text in own))
+        for slug, own in read.items()
+    }
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
-    time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
+    line = estimate(plan, config["gpu_flops"] if gpu else CPU_FLOPS, sizes)[-1]
+    by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
+    ratio = "" if tokenizer_here(plan, TEXTS) else by_bytes
+    device = "GPU" if gpu else "CPU, with two cores"
     named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
     return [
-        *(_works_told(entry) if whole else []),
+        *(_works_told(entry) if WORKS in read else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
-        f"given as unread: {characters:,} characters, {'' if counted else 'about '}{tokens:,.0f} tokens on the "
-        f"{'GPU' if gpu else 'CPU'}, {time}. "
+        f"given as unread: {line.read:,.0f} tokens in all{ratio}, on the {device}, {_time(line)}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
     ]
@@ -213,24 +217,6 @@ def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
     assert cut is not None
     ours, theirs = map(side_of, files_of(entry))
     return plan_of_works(ours, theirs, cut)
-
-
-BYTES_OF_A_TOKEN = 4, 1.5
-"""Bytes of UTF-8 of a token where no tokenizer is at hand: of ASCII, and of other scripts, which take more tokens."""
-
-
-def _tokens(texts: Sequence[str], model: ModelEntry, study: Study) -> tuple[float, bool]:
-    """Return the number of tokens of the texts, and whether the model's tokenizer counted them."""
-    folder = path_of(model) or f"results/models/{study.runs[0].model}"
-    file = Path(folder, "tokenizer.json")
-    if file.is_file():
-        from tokenizers import Tokenizer
-
-        encodings = Tokenizer.from_file(str(file)).encode_batch(texts, add_special_tokens=False)
-        return sum(len(encoding.ids) for encoding in encodings), True
-    ascii_bytes, others = BYTES_OF_A_TOKEN
-    plain = sum(character.isascii() for text in texts for character in text)
-    return plain / ascii_bytes + (sum(len(text.encode()) for text in texts) - plain) / others, False
 
 
 def _named(texts: Sequence[Text]) -> str:
@@ -244,8 +230,9 @@ def _count(texts: Sequence[Text]) -> str:
     return f"{len(texts)} text{'s' * (len(texts) != 1)} of {documents} document{'s' * (documents != 1)}"
 
 
-def _time(tokens: float, parameters: float | None, flops: float) -> str:
-    if parameters is None:
+def _time(line: Line) -> str:
+    """Say how long passes take, with a minute for starts of jobs."""
+    minutes = 1 + 60 * line.hours
+    if not line.hours:
         return "for a time that depends on the model's size"
-    minutes = 1 + ROUGH * tokens * FORWARD * parameters / flops / 60
     return f"about {max(2, minutes):.0f} minutes" if minutes < 90 else f"about {minutes / 60:.0f} hours"

@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.benchmarks.audit_design import counted
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
-from pretrace.evaluation.averages import Record, number
+from pretrace.evaluation.averages import Record, grouped, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
@@ -19,22 +19,33 @@ from pretrace.render.phrases import signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
+from pretrace.runtime.errors import shortened
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 1e6  # ways to deal labels out that are printed as a number, at most
 WORDS_SHOWN = 10  # a passage is called by its first words
+WORKS_SHOWN = 6  # works in question that the first page names
+KNOWN_SHOWN = 3  # of the known ones
+CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
 FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
 
 CHECKS = {
-    WORDS: "Can a classifier tell your documents from the known ones by their words?",
-    LETTERS: "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
-    FORM: "Do your texts look different (digits, line ends, capitals, repeated words)?",
-    SIZES: "Have your texts another size in characters or words?",
-    EXPLAINED: "Does what your texts look like alone explain their higher score?",
-    PARTS: "Are documents called parts of a work?",
-    COPIES: "Are two documents of a side copies of each other?",
+    WORDS: ("words", "Can a classifier tell your documents from the known ones by their words?"),
+    LETTERS: (
+        "letters and signs",
+        "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
+    ),
+    FORM: ("form", "Do your texts look different (digits, line ends, capitals, repeated words)?"),
+    SIZES: ("size", "Have your texts another size in characters or words?"),
+    EXPLAINED: (
+        "form as the cause of the score",
+        "Does what your texts look like alone explain their higher score?",
+    ),
+    PARTS: ("parts given as works", "Are documents called parts of a work?"),
+    COPIES: ("copies", "Are two documents of a side copies of each other?"),
 }
+"""Of each check its label and its question."""
 
 
 def audit(artifact: Artifact, results: Results) -> Table:
@@ -50,8 +61,6 @@ def audit(artifact: Artifact, results: Results) -> Table:
 
 
 _NOTES = (
-    "p of all together: of all ways to deal the documents out, the share in which yours would score at least as high. "
-    "It is exact if the model read none of them and all are of one kind. p = 0.01 does not mean 99 % sure.",
     f"p of a document: its rank among the known ones. q is p corrected for the number of documents (Benjamini and "
     f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in twenty named ones is a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
@@ -67,7 +76,8 @@ _NOTES = (
 def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
     result = verdict(frame)
-    p, reasons = f"(p = {p_text(result.p)})", joined(result.reasons) if result.reasons else ""
+    p = f"(p = {p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
+    reasons = joined(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence":
         return (
@@ -98,6 +108,11 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         "This does not show that the texts were left out: in four of five cases such an audit finds a difference only "
         f"if {_percent(_design(frame)['smallest_effect'])} of the passages score above the middle of the known ones.",
     )
+
+
+def one_in(p: float) -> str:
+    """Return a p-value as odds with two significant digits: `1 in 43,000`."""
+    return f"1 in {float(f'{1 / p:.2g}'):,.0f}"
 
 
 def lines(frame: pd.DataFrame) -> list[str]:
@@ -135,7 +150,7 @@ def _percent(effect: float) -> str:
 
 
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
-    """Return the question, the answer, what follows and what does not, and what would make a better audit."""
+    """Return the question, the answer, what it means, what was compared and checked, and what would be better."""
     result, design = verdict(frame), _design(frame)
     first, second = answer(panel.called(panel.model), frame)
     not_shown = "That the texts were not in the training data. An audit cannot show that."
@@ -143,11 +158,18 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         not_shown = (
             "How often the model read the texts, from which source, and whether every passage was among them."
         )
-    lines = [("What follows", second), ("What does not follow", not_shown)]
+    lines = [
+        *_works(results.read("benchmarks", panel.benchmark)),
+        *[("What p means", _P.format("texts of each document" if design.get("randomised") else "documents"))]
+        * (result.kind in ("evidence", "untested", "none")),
+        ("What follows", second),
+        ("What does not follow", not_shown),
+    ]
     if results.has("extraction", panel.pair):
         back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
         lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
+    lines += [*_checked(frame), *_causes(frame)]
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
     known = _counts(design, "known_documents", "known document", "known_texts")
     given = (
@@ -157,6 +179,92 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     own = _counts(design, "documents", "document", "texts")
     question = f"Was {panel.called(panel.model)} trained on {own} of '{panel.called(panel.benchmark)}'?"
     return Box(question, first, result.kind, tuple(lines))
+
+
+_P = (
+    "Of all ways to deal the {} out into yours and known ones, the share in which yours would score at least as high. "
+    "It is exact if the model read none of them and all are of one kind. It is not the probability that the model did "
+    "not read them."
+)
+
+
+def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield which works are in question and which are known, by title and author."""
+    named = texts[texts["document"] != ""].drop_duplicates("document")
+    for heading, own, most in (
+        (
+            "In question",
+            named["label"].isna() if texts["label"].isna().any() else named["label"].eq(1),
+            WORKS_SHOWN,
+        ),
+        ("Compared with", named["label"].eq(0), KNOWN_SHOWN),
+    ):
+        works = [_work(row) for row in records_of(named[own.fillna(False)])]
+        if works:
+            more = f"; and {len(works) - most} more" if len(works) > most else ""
+            yield heading, "; ".join(works[:most]) + more
+
+
+def _work(row: Record) -> str:
+    """Return `title, author (document)`."""
+    title, author, document = (str(row.get(key) or "") for key in ("title", "author", "document"))
+    name = ", ".join(map(shortened, filter(None, (title or document, author))))
+    return f"{name} ({shortened(document)})" if title and title != document else name
+
+
+def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield which checks were made, with their result, and which were not."""
+    rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
+    if rows:
+        results = {"passed:": False, "failed:": True}
+        yield (
+            "Checked",
+            "; ".join(
+                f"{words} {', '.join(labels)}"
+                for words, failed in results.items()
+                if (
+                    labels := [
+                        label
+                        for method, (label, _) in CHECKS.items()
+                        if method in rows and rows[method]["flagged"] == failed
+                    ]
+                )
+            ),
+        )
+    made = {*rows, EXPLAINED} if rows else set()  # without a higher score, form has nothing to explain
+    open_ones = [label for method, (label, _) in CHECKS.items() if method not in made]
+    if _design(frame).get("randomised"):
+        yield (
+            "Not checked",
+            f"{', '.join(open_ones)}: not needed, because what is published was drawn at random",
+        )
+        return
+    yield (
+        "Not checked",
+        ", ".join([*open_ones, "whether the known texts are unread", "and as famous as yours"]),
+    )
+
+
+def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Yield the documents and the words that make a check fail."""
+    units = frame.sort_values("effect", ascending=False, key=abs, kind="stable")
+    causes, words = (records_of(units[units["unit"] == unit]) for unit in ("cause", "word"))
+    for own in grouped(causes, "method"):
+        apart = [row for row in own if row["effect"] > 0]
+        sides = [
+            f"{sum(row['flagged'] == side for row in apart)} of {sum(row['flagged'] == side for row in own)} {kind}"
+            for side, kind in ((True, "in question"), (False, "known"))
+        ]
+        most = ", ".join(shortened(row["id"]) for row in apart[:CAUSES_SHOWN])
+        label = CHECKS[own[0]["method"]][0]
+        yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
+    note = ". In brackets: how many documents in question have it, and how many known ones."
+    for sign, kind in ((1, "in question"), (-1, "in known ones")):
+        own = [row for row in words if sign * row["effect"] > 0]
+        listed = ", ".join(f"{row['id']} ({row['texts']:.0f}, {row['n']:.0f})" for row in own)
+        if own:
+            yield f"Words more frequent {kind}", listed + note
+            note = "."
 
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
@@ -226,7 +334,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
-        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} of {row['id']})", words
+        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} verses that the web quotes every day)", words
     if not positive:
         yield FOUND_AT_ALL, "not tested"
 
@@ -293,7 +401,7 @@ def named_cell(row: Record, *, failed: bool) -> Cell:
 def _checks(frame: pd.DataFrame) -> Iterable[tuple[str, list[tuple[Head, Cell]], bool]]:
     """Yield whether the two sides differ without a model."""
     rows = {row["method"]: row for row in records_of(frame[frame["unit"] == "control"])}
-    for method, label in CHECKS.items():
+    for method, (_, label) in CHECKS.items():
         if method not in rows:
             words = "not needed: drawn at random" if _design(frame).get("randomised") else "not tested"
             words = "no higher score" if rows and method == EXPLAINED else words

@@ -34,6 +34,8 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
     if pd.isna(best["extractable"]):
         return f"What {model} gives back of {name} is {_not_measurable(best)}."
     most = f", the most of {len(works):,} works," if len(works) > 1 else ""
+    if most and not best["extractable"]:
+        name, most = f"each of {len(works):,} works", ""
     fifty = f"; 50 tokens after 50: {_percent(best['fifty'])}" if pd.isna(best["prefix"]) else ""
     known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work" + "s" * (best["known"] != 1)
     sentence = (

@@ -404,13 +404,16 @@ HTML = Markup(
 )
 
 
+BOXED = "<!-- boxes end here -->"
+
+
 def page(table: Table) -> str:
     """Write the table's part of the report: wide blocks scroll; all but the first block of a long table are folded.
 
-    After boxes, only long blocks are folded.
+    After boxes, which `BOXED` ends, only long blocks are folded.
     """
     is_long = sum(len(block.rows) for block in table.blocks) > LONG
-    parts = [_boxed(box) for box in table.boxes]
+    parts = [*(_boxed(box) for box in table.boxes), *[BOXED] * bool(table.boxes)]
     for place, block in enumerate(table.blocks):
         title = html.escape(block.title)
         shown = HTML.frame(block).style.to_html(exclude_styles=True)
