@@ -18,7 +18,9 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
 from pretrace.runtime.hub import names_in, pinned, pins_of, repositories_of
 from pretrace.runtime.provenance import repositories
-from pretrace.studies.registries import Registry, load_revisions
+from pretrace.runtime.schema import read_keys
+from pretrace.studies.keys import Revisions
+from pretrace.studies.registries import Registry, check_pins
 from pretrace.studies.shared import asked_for
 from tiny_models import tiny_model
 
@@ -42,11 +44,16 @@ def written(path: Path, value) -> str:
     return str(path)
 
 
+def load_revisions(path: str, known):
+    pins = read_keys(Path(path), Revisions).to_json()
+    check_pins(pins, known, path)
+    return pins
+
+
 def test_a_file_of_pins_is_read_by_kind(tmp_path):
     given = {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
     pins = load_revisions(written(tmp_path / "pins.yaml", given), registries())
     assert pins == {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
-    assert load_revisions(None, registries()) == {}
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,10 @@
 """A method at a setting, one value for each parameter: how it is written, and what it needs of a run."""
 
 import itertools
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pretrace.methods.registry import (
@@ -228,27 +230,33 @@ class Chosen(Keys):
     method: str
     parameters: dict[str, Any] = {}
 
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """The written parameters of each setting, by the setting's name."""
+        return _named_settings(self.method, json.dumps(self.parameters, sort_keys=True))
 
-def most_shots(methods: Iterable[Chosen]) -> int:
-    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
-    counts = (
-        int(str(params["shots"]))
-        for chosen in methods
-        if PREFIXES.keys() & set(find(chosen.method).needs)
-        for params in settings(chosen.method, chosen.parameters)
-    )
-    return max(counts, default=0)
+    @property
+    def shots(self) -> int:
+        """The most shots that a setting takes, 0 if none takes any."""
+        if not PREFIXES.keys() & set(find(self.method).needs):
+            return 0
+        return max(int(str(params["shots"])) for params in settings(self.method, self.parameters))
+
+    @property
+    def prefixes(self) -> set[tuple[Prefix, int]]:
+        """The (prefix, number of shots) whose passes the settings need, in each of the run's draws and views.
+
+        Methods that read texts alone need the shots, and no pass.
+        """
+        method = find(self.method)
+        if method.scope != "text" or not PREFIXES.keys() & set(method.needs):
+            return set()
+        every = settings(self.method, self.parameters)
+        return {need for params in every for need in prefix_passes(self.method, params).values()}
 
 
-def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
-    """Return the (prefix, number of shots) whose passes a run's methods need, in each of its draws and views.
-
-    Methods that read texts alone need the shots, and no pass.
-    """
-    return {
-        wanted
-        for chosen in methods
-        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
-        for params in settings(chosen.method, chosen.parameters)
-        for wanted in prefix_passes(chosen.method, params).values()
-    }
+# the runs of a study name the same few choices thousands of times
+@cache
+def _named_settings(id: str, parameters: str) -> dict[str, dict[str, str]]:
+    names = (setting_name(id, values) for values in settings(id, json.loads(parameters)))
+    return {name: written_parameters(name) for name in names}

@@ -64,16 +64,17 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
                 f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
                 f"{DOCUMENTS}), or a file of passages: {FORMATS}."
             )
-    slug, models = _model(config.model, kinds["model"], folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     short = hashlib.sha256(here.encode()).hexdigest()[:6]
     texts, known = Path(config.texts), None if config.known is None else Path(config.known)
     name = "-".join([NAME, _slug(stem_of(texts))[:60], _slug(slug_of(config.model))[:25], short])
-    runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
+    # before the works are read, which takes a while
+    slug, models = _model(config.model, kinds["model"], folder)
     cut = _cut(texts, known)
     entry = given["benchmarks"][TEXTS] | located | {"language": config.language or _language(texts)}
     benchmarks = {TEXTS: entry}
+    runs = [{"model": slug, **run} for run in given["runs"]]
     if cut is not None:
         benchmarks = {TEXTS: entry | {"cut": cut.to_json()}, WORKS: entry}
         # passages are scored, and whole works are read for what the model gives back
@@ -146,6 +147,8 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
     slug = re.sub(r"[^A-Za-z0-9._-]+", "_", slug_of(named)).strip("_.-") or "model"
     slug = f"{slug}-given" if slug in registered else slug
     entry: dict[str, Any] = {"source": "hub", "hub": named}
+    if parameters := parameters_in(named):
+        entry["parameters"] = parameters
     if kind == "folder":
         if not Path(named, "config.json").is_file():
             raise InputError(
@@ -161,8 +164,6 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
             "Hugging Face hub such as EleutherAI/pythia-1.4b"
             f"{'' if hint.startswith('valid') else f': {hint}'}"
         )
-    elif parameters := parameters_in(named):
-        entry["parameters"] = parameters
     gpu = {"resources": {"gpu": 1}} if has_gpu() else {}
     return slug, {slug: entry | {"dtype": "auto"} | gpu}
 

@@ -149,13 +149,6 @@ class Extraction(Keys):
     tries: Count = 100
     """Number of samples that should contain the suffix at least once, with a probability of one half."""
 
-    def resolved(self) -> "Extraction":
-        """Return the windows with the numbers that depend on whether the texts are cut before each window."""
-        suffix = self.suffix or (20 if self.prefix is None else 50)
-        stride = self.stride or (1 if self.prefix is None else suffix)
-        context = None if self.prefix is not None else self.context or 20
-        return self.model_copy(update={"suffix": suffix, "stride": stride, "context": context})
-
 
 class Listed(Keys):
     """Keys that may be lists, for a product of their values: the key that is written first varies slowest."""

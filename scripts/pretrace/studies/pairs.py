@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
+from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.audit_study import POSITIVE_CONTROL
@@ -327,7 +327,8 @@ def _requests_of_methods(run: Run, view: str) -> list[PassRequest]:
         # a stored altered text is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
-    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
+    needed = {need for item in run.methods for need in item.prefixes}
+    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
     # the mass of the 40 likeliest tokens takes a sort
     sorts = any("top40" in METHODS[method].needs for method in methods)
     plain = Reading(view, run.start_token)

@@ -139,8 +139,10 @@ def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -
         InputError: an entry breaks its schema, hides a registered one or names something that is not there; or `config`
             names no entry.
     """
-    models, benchmarks, corpora = (_load(kind, folder, file, path) for kind in SOURCES)
-    pins = load_revisions(config.revisions, (models, benchmarks, corpora))
+    pins = {} if config.revisions is None else read_keys(Path(config.revisions), Revisions).to_json()
+    own = {kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}") for kind in SOURCES}
+    models, benchmarks, corpora = (_load(kind, folder, own[kind], file.study, path) for kind in SOURCES)
+    check_pins(pins, (models, benchmarks, corpora), f"{config.revisions}")
     override(models, benchmarks, corpora, config)
     downloads = read_keys(folder / "downloads.yaml", dict[Slug, Download])
     registries = Registries(models, benchmarks, corpora, downloads, pins)
@@ -154,16 +156,15 @@ def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -
     return registries
 
 
-def _load(kind: str, folder: Path, file: StudyFile, study_path: Path) -> Registry[Any]:
-    """Read the registry file of `kind` and the study's own entries; paths become relative to the working directory."""
+def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study_path: Path) -> Registry[Any]:
+    """Read the registry file of `kind`, add the entries `written` in the study, and make paths relative to the cwd."""
     path = folder / f"{kind}.yaml"
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
-    written = parse_entries(getattr(file, kind), SOURCES[kind], f"{study_path}: {kind}")
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
     entries = {slug: _located(entry, path) for slug, entry in registered.items()}
     entries |= {slug: _located(entry, study_path) for slug, entry in written.items()}
-    shared = {slug: slug for slug in registered} | {slug: f"{file.study}~{slug}" for slug in written}
+    shared = {slug: slug for slug in registered} | {slug: f"{study}~{slug}" for slug in written}
     places = {slug: f"{path}: {slug}" for slug in registered}
     places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
     return Registry(kind, entries, shared, places)
@@ -268,23 +269,17 @@ def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> M
     return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})
 
 
-def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
-    """Read the YAML file of pins at `path`; return nothing without a file.
-
-    Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
-    read at different revisions, since one commit cannot stand for both.
-    """
-    if path is None:
-        return {}
-    pins = read_keys(Path(path), Revisions).to_json()
+def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:
+    """Check that entries read each pinned repository, all at one revision: one commit cannot stand for two."""
     read: dict[str, dict[str, dict[str, str]]] = {"models": {}, "datasets": {}}
     for registry in registries:
         hubs = read["models" if registry.kind == "models" else "datasets"]
         for slug, entry in registry.entries.items():
             for revision, hub in entry.repositories().items() if isinstance(entry, OnHub) else ():
                 hubs.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
-    for kind, known in read.items():
-        for hub in pins[kind]:
+    for kind, pinned in pins.items():
+        known = read[kind]
+        for hub in pinned:
             where = f"{path}: {kind}.{hub}"
             if hub not in known:
                 raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
@@ -294,7 +289,6 @@ def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pin
                     f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its "
                     "commit as its revision."
                 )
-    return pins
 
 
 OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}

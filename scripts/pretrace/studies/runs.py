@@ -1,11 +1,11 @@
 """A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed; and its checks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry, PrefixDraws
-from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs, settings
+from pretrace.methods import INPUTS, METHODS, Chosen, obstacle, settings
 from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
@@ -53,14 +53,6 @@ class Run(RunKeys):
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
-def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Group runs by their model and benchmark."""
-    pairs: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        pairs.setdefault((run.model, run.benchmark), []).append(run)
-    return pairs
-
-
 def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registries) -> list[Run]:
     """Return the runs of the study file at `path`, one for each model and benchmark, filled in and checked.
 
@@ -77,7 +69,8 @@ def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registrie
     benchmarks = registries.benchmarks
     drawn: dict[str, PrefixDraws] = {}
     for where, run in written:
-        shots = most_shots(_named_methods(run, where)[0]) if run.methods else 0
+        named = _named_methods(run, where)[0] if run.methods else []
+        shots = max((item.shots for item in named), default=0)
         slug = str(run.benchmark)
         entry = benchmarks.require(slug, f"{where}.benchmark")
         if shots and entry.prefix is None and entry.source != "answers":
@@ -312,7 +305,7 @@ def _resolve_methods(
     if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
         return [], left_out
     chosen = [item for item in chosen if item.method not in hindered]
-    needed = prefix_needs(chosen)
+    needed = {need for item in chosen for need in item.prefixes}
     shots = max((count for _, count in needed), default=0)
     chosen += _controls(chosen, shots)
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
@@ -378,7 +371,11 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
             f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
             "before each window; without it, all that there are, at least context."
         )
-    return run.extraction.resolved()
+    cut, context = run.extraction.prefix is not None, run.extraction.context or 20
+    suffix = run.extraction.suffix or (50 if cut else 20)
+    stride = run.extraction.stride or (suffix if cut else 1)
+    numbers = {"suffix": suffix, "stride": stride, "context": None if cut else context}
+    return run.extraction.model_copy(update=numbers)
 
 
 def has_questions(benchmark: BenchmarkEntry) -> bool:
