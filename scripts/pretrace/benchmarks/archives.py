@@ -18,7 +18,7 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     """Unpack the files with these `endings` into `folder`, under their own names; return the sorted names.
 
     Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
-    there are too many or too large files. It also raises one as soon as a file is larger than the archive announced.
+    the files are too many or too large. It also raises one as soon as a file is larger than the archive announced.
     """
     try:
         with zipfile.ZipFile(archive) as opened:

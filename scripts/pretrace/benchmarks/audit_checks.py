@@ -87,7 +87,7 @@ class ClassTexts:
 def check_audit(
     texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None, *, randomised: bool = False
 ) -> list[str]:
-    """Check the suspects (label null; where there are none, label 1) of the file `texts` against the known non-members
+    """Check the suspects (label null; without any, label 1) of the file `texts` against the known non-members
     (label 0) of `known`.
 
     `known` may be the same file; None if the non-members are in no file of the user's. `randomised`: labels were drawn
@@ -174,7 +174,7 @@ def _refuse_nonsense(side: ClassTexts) -> None:
 
 
 def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on one class in another normal form of Unicode: its tokens differ from those of equal letters."""
+    """Remark on one class in another normal form of Unicode: equal letters have other tokens."""
     composed = [
         [unicodedata.is_normalized("NFC", text.text) for text in side.texts] for side in (suspects, known)
     ]

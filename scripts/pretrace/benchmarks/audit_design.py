@@ -17,7 +17,7 @@ often for a low p to be evidence. Five of one side need twenty of the other; doc
 
 
 def has_p(documents: int, known: int) -> bool:
-    """Tell whether an exchange of these numbers of documents can have a p of `LEVEL`."""
+    """Return whether an exchange of so many documents can have a p of `LEVEL`."""
     return comb(documents + known, known) * LEVEL >= 1
 
 
@@ -28,7 +28,7 @@ def known_for_p(documents: int) -> str:
 
 
 def checks_can_fail(documents: int, known: int) -> bool:
-    """Tell whether these numbers of documents show another decade or genre."""
+    """Return whether so many documents suffice to show another decade or genre."""
     return documents * known >= LEAST_SHARED * (documents + known)
 
 
@@ -67,7 +67,7 @@ _HEADED = re.compile(rf"\W*{_PART}[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
 def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
     """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
 
-    Nothing if there is only one: a whole work may begin with its first chapter's heading.
+    One alone is not named: a whole work may begin with its first chapter's heading.
     """
     named = [name for name, text in documents if _NAMED.search(name) or _HEADED.match(text)]
     return named if len(named) > 1 else []

@@ -34,7 +34,7 @@ FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
 
 
 def is_document(name: str) -> bool:
-    """Tell whether a file of this name is read here."""
+    """Return whether a file's name has the ending of a format that is read here."""
     return Path(unpacked_name(name)).suffix in _READERS
 
 
@@ -169,7 +169,7 @@ def _html(data: bytes, path: Path) -> Reading:
 
 
 def _soup(data: bytes, path: Path) -> tuple[Any, str]:
-    """Parse HTML, or XML, by Python's own parser of HTML, which knows no entities but those of characters."""
+    """Parse HTML, or XML, by Python's own parser of HTML, which expands no entities but characters."""
     from bs4 import BeautifulSoup
 
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])

@@ -64,7 +64,7 @@ def words_of_text(path: Path) -> list[str]:
 
 
 def templates_of(path: Path) -> list[str]:
-    """Return the templates of a file, one a line. Raises `InputError` at a line without `SLOT`."""
+    """Return the templates of a file, one on each line. Raises `InputError` at a line without `SLOT`."""
     templates = []
     for number, line in enumerate(lines(path), start=1):
         if line.strip():

@@ -108,7 +108,7 @@ _LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entr
 
 
 def _end_of_contents(text: str, begin: int) -> int:
-    """Return where the list ends that follows the heading of a table of contents, 0 if there is none.
+    """Return where the list ends that follows the heading of a table of contents, 0 without a list.
 
     A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
     """
@@ -135,7 +135,7 @@ _DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*
 
 
 def joined_hyphens(text: str) -> tuple[str, int]:
-    """Join words that are divided at the end of a line, and return how many there were; the line ends after the word.
+    """Join words that are divided at the end of a line, and return their number; the line ends after the word.
 
     The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
     hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
@@ -159,9 +159,9 @@ def joined_hyphens(text: str) -> tuple[str, int]:
 
 
 def is_wrapped(text: str) -> bool:
-    """Tell whether lines end because they are full, as in print, and not where the author ended them.
+    """Return whether lines end because they are full, as in print, and not where the author ended them.
 
-    Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
+    Where the next line begins with a small letter, lines of prose are full; lines of verse and of lists are not.
     """
     pairs = _line_pairs(text)
     inner = [pair for pair in pairs if pair[1][:1].islower()]
@@ -182,7 +182,7 @@ def _width(pairs: Sequence[tuple[str, str]]) -> float:
 
 
 def _is_full(pair: tuple[str, str], width: float) -> bool:
-    """Tell whether the first word of the second line would not fit into the first."""
+    """Return whether the first word of the second line would not fit into the first."""
     return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
 
 

@@ -70,8 +70,9 @@ def _between_words(text: str, begin: int, end: int) -> tuple[int, int]:
 def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[Document], list[Path]]:
     """Return the documents of files and folders, each with its name, and the files in folders that are left out.
 
-    Those of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of another
-    file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or `input`.
+    Documents of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of
+    another file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or
+    `input`.
     Raises `InputError` at a file that is missing, empty or cannot be read, and at two documents of one name.
     """
     works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
@@ -165,6 +166,6 @@ def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return the first five names, and how many more there are."""
+    """Return the first five names, and the number of the others."""
     more = len(names) - 5
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")

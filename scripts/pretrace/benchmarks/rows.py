@@ -274,7 +274,7 @@ Name = Annotated[
     BeforeValidator(lambda name: None if name == "" else name),
     AfterValidator(lambda name: name or ""),
 ]
-"""The same, "" where there is none."""
+"""The same, "" without one."""
 
 
 def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
@@ -297,7 +297,7 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
 
 
 def files_of_split(source: Path, split: str) -> list[Path]:
-    """Return the files of a split, in order; empty if there is none.
+    """Return the files of a split, in order; empty without any.
 
     They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files in a folder `{split}`.
     """

@@ -122,7 +122,7 @@ class BenchmarkEntry(Keys):
     """Members were drawn at random within each document. `audit`, which then exchanges labels within documents,
     takes nothing for granted."""
     rebuilt: bool = False
-    """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
+    """Its texts differ from the paper's, so published numbers are compared by intervals. The numbers of a
     released benchmark must be equal, within the tolerances of artifact `reproduction`."""
     placebos: bool = False
     """All non-members come from one document. Every member document is then evaluated in its place, and

@@ -1,4 +1,4 @@
-"""The standard table of a benchmark: one row a text, with its label and fold."""
+"""The standard table of a benchmark: one row for each text, with its label and fold."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -34,8 +34,8 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     """Return the texts as a table with folds, sorted by subset, length and text_id.
 
     Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
-    int64. Texts that are passages have the columns of questions too, and there is `repetitions` if members are repeated
-    in training. Raises `InputError` if there is no text, if one is empty, or if two have one text_id.
+    int64. Texts that are passages have the columns of questions too, and `repetitions` if members are repeated
+    in training. Raises `InputError` without any text, if one is empty, or if two have one text_id.
     """
     _check(texts, name)
     folds = assign_folds(texts, seed)

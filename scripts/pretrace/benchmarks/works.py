@@ -43,7 +43,7 @@ class Report:
 
 
 def are_works(path: Path) -> bool:
-    """Tell whether a path leads to works: a folder, or a document."""
+    """Return whether a path leads to works: a folder, or a document."""
     kind = kind_of(str(path))
     return kind == "folder" or (kind == "file" and is_document(path.name))
 
@@ -51,8 +51,8 @@ def are_works(path: Path) -> bool:
 def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]]:
     """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
 
-    With `whole`, a folder is one work. Hidden files and those of other formats are left out. Raises `InputError` if
-    there is no document, or if two works have one name.
+    With `whole`, a folder is one work. Hidden files and other formats are left out. Raises `InputError` if
+    the folder has no document, or if two works have one name.
     """
     if not path.is_dir():
         return [Work(stem_of(path), path, (path,))], []

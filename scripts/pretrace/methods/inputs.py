@@ -30,7 +30,7 @@ Row = TokenStatistics | str
 
 Complete = Callable[[str, Any], TokenStatistics | str]
 """(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
-there are none in place of the statistics."""
+they have none in place of the statistics."""
 
 Opened = TypeVar("Opened")
 
@@ -145,7 +145,7 @@ class Inputs:
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Yield some texts at a time by id: their statistics with altered texts, or the reason why there are none.
+        """Yield some texts at a time by id: their statistics with altered texts, or the reason why they have none.
 
         Every open pass goes along.
         """
@@ -201,7 +201,7 @@ class Inputs:
         return after_prefixes
 
     def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
-        """Return the one reader of a pass by the model, or of another `index`; empty if there is no such pass."""
+        """Return the one reader of a pass by the model, or of another `index`; empty without such a pass."""
         index = self.passes if index is None else index
         if (id(index), key) not in self._readers:
             batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())

@@ -36,7 +36,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
     """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and `Column`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
-    rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
+    rows would not fit into memory. The order is as in `plan`. A method whose needs are not met has no row, and
     neither has a text without a scored token; the log counts them. A score that is not finite raises `InputError`.
     """
     start = time.monotonic()

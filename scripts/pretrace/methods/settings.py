@@ -183,7 +183,7 @@ def obstacle(
 
     `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
     "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
-    of tokens that the model does not give; `log_probabilities` is false for models without those of a text's tokens.
+    of tokens that the model does not give; `log_probabilities` is false for models that give none of a text's tokens.
     """
     method = find(id)
     needs = set(method.needs)

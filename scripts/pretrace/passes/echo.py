@@ -160,7 +160,7 @@ class Probe:
         self._asked: list[ApiRequest] = []
 
     def check(self, start: Ids = ()) -> bool:
-        """Return whether the server itself puts a start token before a text; ids are sent after those of `start`.
+        """Return whether the server itself puts a start token before a text; ids are sent after the ids of `start`.
 
         Raises `InputError` with what is wrong, where the server's numbers do not agree or cannot be compared;
         its answers are then forgotten, so that it is asked again when it is mended.

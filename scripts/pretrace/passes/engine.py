@@ -194,7 +194,7 @@ class Engine:
     def _read(
         self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: Encoded | None
     ) -> torch.Tensor:
-        """Features of each input token, preceded by those of the last token of a shared prompt prefix."""
+        """Compute features of each input token, after the features of the last token of a shared prompt prefix."""
         if encoded is None:
             return self.features(inputs, use_cache=False)
         last = encoded.last(prompt_prefix.parts).expand(len(inputs), 1, -1)

@@ -126,7 +126,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A pass with its prompt prefix and its chunks; `requests` yields those of each chunk."""
+    """A pass with its prompt prefix and its chunks; `requests` yields the requests of each chunk."""
 
     read: Pass
     prompt_prefix: PromptPrefix

@@ -39,7 +39,7 @@ def scored(
 ) -> Iterator[np.ndarray]:
     """Yield for each text, its token ids and the place of the first to score, float32 [4, scored tokens].
 
-    The rows are those of the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
+    The rows are the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
     `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores
     other tokens than it was sent.
     """

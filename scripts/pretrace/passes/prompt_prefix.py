@@ -57,7 +57,7 @@ def prompt_prefix_of(
 
     Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
     as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more
-    shots would then not begin with that of fewer, and could not share its encoding. Draws cut shots between words,
+    shots would then not begin with the text of fewer, and could not share its encoding. Draws cut shots between words,
     so tokenising them separately follows the borders of the texts.
 
     If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All

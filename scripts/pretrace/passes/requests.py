@@ -86,7 +86,7 @@ class Request:
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
     def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
-        """Return why there is nothing to score, or None."""
+        """Return why no token is scored, or None."""
         if self.n_tokens == 0:
             return "no tokens"
         if prompt_prefix.shots_used == 0:
@@ -106,7 +106,7 @@ def passes_of(
 ) -> list[Pass]:
     """Return one pass for each reading and slice, sorted; of two that differ in statistics, the one with more.
 
-    After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
+    A pass after a prefix has log-probabilities alone, whatever the request says: no method reads more. Only the texts
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
     every = _by_slice(benchmark)
@@ -198,7 +198,7 @@ def chunks_of(
             chunk, size = [], 0
         chunk.append(request)
         size += cost
-        del request  # of a million texts only those of two chunks are alive: this one, and the caller's last
+        del request  # of a million texts only two chunks' are alive: this one, and the caller's last
     if chunk:
         yield chunk
 

@@ -151,7 +151,7 @@ def _way_of(features: Features) -> PrefixSharing | None:
         return None
     model = features.model
     layers = DynamicCache(config=model.config).layers
-    # the classes of transformers say so by `_is_stateful`, those of others by their layers alone
+    # the classes of transformers say so by `_is_stateful`, other classes by their layers alone
     if model._is_stateful or any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers):
         return SteppedState
     return SharedCache if all(isinstance(layer, DynamicLayer) for layer in layers) else None
@@ -199,7 +199,7 @@ def _small(model: Any) -> Any:
 
 
 def _off(way: PrefixSharing, features: Features) -> float:
-    """Return the largest distance of features after a shared prefix from those of plain concatenation."""
+    """Return the largest distance between features after a shared prefix and after plain concatenation."""
     ids = torch.arange(24).remainder(features.vocabulary)
     parts = (tuple(ids[:5].tolist()), tuple(ids[5:12].tolist()), tuple(ids[12:16].tolist()))
     texts = torch.stack([ids[16:], ids[:8]])

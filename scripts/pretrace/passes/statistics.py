@@ -256,7 +256,7 @@ def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
 
 
 def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
-    """Return the `count` highest of each row [n, vocabulary], sorted; all where there are fewer."""
+    """Return the `count` highest of each row [n, vocabulary], sorted; all of fewer."""
     if z.shape[1] < count * _GROUP:
         return z.topk(min(count, z.shape[1])).values
     # they lie in the `count` groups of columns whose maxima are the highest

@@ -25,7 +25,7 @@ def answerer_of(
 ) -> Iterator[Answerer]:
     """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
 
-    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is that of its tokenizer, or
+    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is its tokenizer's, or
     empty. A checkpoint needs `batch_tokens`, `threads` and the `placement`: `device`, `gpus`. `name` begins log lines.
     """
     # imports are here, so that models behind APIs need no torch and others need no client

@@ -39,8 +39,8 @@ def calibrate(
     """Calibrate the answers that the runs want: one row for each document and calibration, sorted; columns `COLUMNS`.
 
     `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
-    the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, without either,
-    those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no row.
+    the `given` deltas, deltas of the clean documents in the `held` answers of another benchmark, or, without either,
+    deltas of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no row.
     `where` begins errors.
     """
     means = _letter_means(wanted_answers(answers, runs), document_units(benchmark), where)

@@ -1,7 +1,7 @@
 """Name cloze: a passage with all occurrences of one name masked, and whether an answer gives that name.
 
 Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023, as DE-COP modifies it (section
-5.1.1): every occurrence of a repeated proper name is masked, or a common noun if there is no name. No name
+5.1.1): every occurrence of a repeated proper name is masked, or a common noun without a name. No name
 tagger ships its model in its own package, so a rule finds names, and every machine masks the same word.
 """
 
@@ -53,7 +53,7 @@ def mask(text: str) -> Cloze | None:
     """Mask the passage's most frequent name, otherwise a common noun; None if it has neither.
 
     A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that the
-    passage never has in lower case. A noun, if there is no name, is a word in lower case of three letters or more
+    passage never has in lower case. A noun, without a name, is a word in lower case of three letters or more
     between a determiner and a function word or a mark of punctuation ("the house of"). The most frequent is taken; of
     equally frequent ones, the first.
     """

@@ -68,7 +68,7 @@ def table_of(path: Path, model: str | None = None) -> "pa.Table":
     tasks = Counter(answers["task"].to_pylist())
     log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
     unusable = Counter(answers["reason"].drop_null().to_pylist())
-    tell = log.warning if model is None else log.info  # nobody can mend what was released
+    tell = log.warning if model is None else log.info  # a released file cannot be mended
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
     passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
@@ -219,7 +219,7 @@ def _collected(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _choice(where: str, row: Row) -> Row:
-    """Return an answer to a multiple-choice question with the letter that was chosen, or why there is none."""
+    """Return an answer to a multiple-choice question with the letter that was chosen, or why none was."""
     answer = dict.fromkeys(PROBABILITIES) | {"answer": None} | checked_row(where, row, Choice)
     probabilities: list[Any] = [answer[name] for name in PROBABILITIES]
     written = answer["answer"]

@@ -18,10 +18,10 @@ UNIT_KEYS = ["document", "subset", "length"]
 
 
 def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Make one row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+    """Make one row for each document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
 
     `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
-    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is that of most of its
+    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is the fold of most of its
     passages. Raises `InputError` where passages of one document have different labels.
     """
     passages = benchmark[benchmark["document"] != ""]

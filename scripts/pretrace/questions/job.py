@@ -37,7 +37,7 @@ from pretrace.views.stored import StoredView
 from pretrace.views.words import core, word_spans
 
 PASSAGES_AT_ONCE = 32
-"""Passages whose prompts are alive at a time; those of one document share their header."""
+"""Passages whose prompts are alive at a time; passages of one document share their header."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
 

@@ -64,7 +64,7 @@ class LocalAnswerer:
         return answers
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
-        """Answer prompts; those of equally many tokens go together, so that none is padded."""
+        """Answer prompts; prompts of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
@@ -104,7 +104,7 @@ class LocalAnswerer:
         """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
 
         A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
-        the rest fits into the context, the sample has what room there is.
+        the rest fits into the context, the sample has the room that is left.
         """
         start, context = start_token_ids(self.tokenizer, "tokenizer"), self._target.context
         continued = []

@@ -29,7 +29,7 @@ class ApiAnswerer:
         return self._endpoint.chat
 
     def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
-        """Choose letters by the probabilities of the first token if the entry says how many `top_logprobs` there are.
+        """Choose letters by the probabilities of the first token if the entry gives the number of `top_logprobs`.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
@@ -107,7 +107,7 @@ def reply_of(body: Body) -> Reply:
     """Read the text of an answer; none if the server filtered it or the model refused.
 
     Raises:
-        MalformedAnswerError: there is no choice, or no text in it.
+        MalformedAnswerError: the answer has no choice, or the choice no text.
     """
     choice = choice_of(body)
     message = choice.get("message")

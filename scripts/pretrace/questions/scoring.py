@@ -25,7 +25,7 @@ def with_documents(
     calibrations: pd.DataFrame | None,
     where: str = "answers",
 ) -> Iterator[pd.DataFrame]:
-    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, those of documents after them.
+    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, documents' scores after them.
 
     `scores` comes in parts, as from `methods.score`. `answers` and `calibrations` are the tables of one model and
     benchmark; `where` begins errors and log lines.

@@ -20,5 +20,5 @@ true_answer  the letter of the true passage; for a text answer, the true words
 p_a .. p_d   of the letters, among these four; null for text answers and controls
 answer       the letter, or the text; null where unusable (then wrong) or skipped
 correct      null where the passage is skipped for this task: it leaves the task's accuracy
-reason       why there is no answer, else null
+reason       why no answer came, else null
 """

@@ -117,7 +117,7 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
 def listing(
     hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None, *, fetchable: bool = False
 ) -> Listing:
-    """List the files of a repository at a revision, or those of `names` that it has, without fetching any.
+    """List the files of a repository at a revision, or the files of `names` that it has, without fetching any.
 
     Raises `InputError` as `snapshot` does, but lists a gated repository to everybody. With `fetchable`, it raises one
     too if the account of HF_TOKEN may not fetch the files.

@@ -81,7 +81,7 @@ def _lost_shots(views: Iterable[Mapping[str, Any]]) -> list[str]:
 def repositories(records: Iterable[Path]) -> list[dict[str, str]]:
     """List the commit of every repository of the hub that was read, each once: `kind, hub, commit`.
 
-    `records`: checkpoint.json of the models, files.json of the benchmarks, a file a shard of the corpora.
+    `records`: checkpoint.json of the models, files.json of the benchmarks, a file for each shard of the corpora.
     """
     read = {(source.kind, source.hub, source.commit) for path in records for source in repositories_of(path)}
     return [{"kind": kind, "hub": hub, "commit": commit} for kind, hub, commit in sorted(read)]

@@ -249,7 +249,7 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
 
 
 def _serving(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
-    """Return the runs that the chosen artifacts need; those of no paper need none, where there are others."""
+    """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
     wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
     named = {slug for run in runs for slug in run.serves}
     # without panels an artifact shows every run, also one of texts, which needs no run otherwise
@@ -265,7 +265,7 @@ def _pairs(run: Run) -> set[tuple[str, str]]:
 
 
 def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Artifact:
-    """Return an artifact about the papers' numbers, those of the artifacts shown beside it, and what is left out."""
+    """Return an artifact about the papers' numbers, with the artifacts shown beside it and what is left out."""
     reasons = {**out.models, **out.benchmarks}
     missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
     options = Options(artifacts=of_papers).model_copy(update=artifact.options.set_fields())
@@ -334,11 +334,11 @@ def artifact_of(
 ) -> Artifact:
     """Return a registered entry with a study's `own` keys, and what follows from its slug: paper and evaluation set.
 
-    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
-    what belongs to no paper, are without them; the other papers evaluate all.
+    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and the texts
+    of what belongs to no paper, are without them; the other papers evaluate all.
 
     Raises:
-        InputError: there is no such renderer.
+        InputError: the renderer is unknown.
     """
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
@@ -385,7 +385,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
     """Read artifacts.yaml.
 
     Raises:
-        InputError: an entry has no title, a renderer that there is not, or panels, which a study gives.
+        InputError: an entry has no title, an unknown renderer, or panels, which a study gives.
     """
     registered = read_keys(path, dict[Slug, WrittenArtifact])
     for slug, entry in registered.items():
@@ -399,7 +399,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
 
 
 def require_artifact(slug: str, known: Collection[str], where: str) -> None:
-    """Raise `InputError` with the nearest slug where there is no such artifact."""
+    """Raise `InputError` with the nearest slug if the artifact is unknown."""
     if slug not in known:
         raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, known)}")
 
@@ -410,7 +410,7 @@ def resolve_artifact(
     """Return the artifact with every panel filled in; `known` are the slugs of all artifacts.
 
     Raises:
-        InputError: its renderer, options, methods or panels are none that there are.
+        InputError: its renderer, options, methods or panels are unknown.
     """
     where, options = f"{where}.{artifact.slug}", artifact.options
     for named in options.artifacts:
@@ -443,7 +443,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     """Check that the runs of each panel have what it and the artifact's options choose of them.
 
     Raises:
-        InputError: names the first that no run has, and those that there are.
+        InputError: names the first that no run has, and what they have.
     """
     if artifact.unavailable:
         return
@@ -527,7 +527,7 @@ def settings_scored(runs: Iterable[Run]) -> dict[str, dict[str, dict[str, str]]]
 
 
 def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
-    """Return the subsets or lengths that runs choose of those of an entry; None if only its files say them."""
+    """Return the subsets or lengths of an entry that runs choose; None if only its files say them."""
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
@@ -620,7 +620,7 @@ def _check_methods(artifact: Artifact) -> None:
 
 
 def _check_parameters(renderer: str, options: Options) -> None:
-    """Check that the parameters that options name are those of the method that they name, or of any."""
+    """Check that the method that options name, or any method, has the parameters that they name."""
     chosen = options.method.partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
     parameters = {name for method in methods for name in method.defaults}

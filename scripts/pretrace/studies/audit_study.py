@@ -35,7 +35,7 @@ _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])
 
 
 def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
-    """Return what the study file at `path` holds, that of the study audit filled in with keys of `config`.
+    """Return the content of the study file at `path`; keys of `config` fill in the study audit.
 
     Raises:
         InputError: a key is missing or names nothing, or `config` has one and runs another study.
@@ -190,8 +190,8 @@ def positive_runs(
 ) -> list[WrittenRun]:
     """Return a run on `POSITIVE_CONTROL` for each model that an artifact `audit` shows, where it applies.
 
-    It applies to models that were trained elsewhere, on text of the web as far as anyone knows, and to English texts.
-    The methods are those of the audited run that need the text alone.
+    It applies to models that were trained elsewhere, supposedly on text of the web, and to English texts.
+    The methods are the audited run's that need the text alone.
     """
     if POSITIVE_CONTROL not in benchmarks.entries:
         return []

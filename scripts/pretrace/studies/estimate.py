@@ -1,7 +1,7 @@
 """Estimate what a study takes, by model: tokens, GPU hours, weights, disk of results, and US dollars for APIs.
 
 Nothing is fetched, run or asked. Sizes of benchmarks are those that their entries state; of the user's own files and of
-texts that go to APIs, those of the benchmark's table.
+texts that go to APIs, sizes of the benchmark's table.
 """
 
 import math
@@ -31,7 +31,7 @@ TOKENS_OF_A_TEXT = 250
 TEXTS = 2000
 """Number of texts assumed for a subset if the registry does not state it."""
 ENCODINGS = 64
-"""Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
+"""Options that the 24 orders of a DE-COP question encode; orders share what they begin with."""
 PROMPT = 120
 """Tokens of a question's wording."""
 WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90, "continuation": 50}

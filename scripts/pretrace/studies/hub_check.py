@@ -1,4 +1,4 @@
-"""Ask for everything that a study fetches, without fetching it: what would fail, and how much there is."""
+"""Ask for everything that a study fetches, without fetching it: what would fail, and the bytes of all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,6 +1,6 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
-A key's type is what it is checked by, and the text under it is its description: in complaints, in the JSON schemas of
+A key's type checks it, and the text under it is its description: in complaints, in the JSON schemas of
 workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
 """
 
@@ -142,8 +142,8 @@ class Extraction(Keys):
     """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
     own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
     stride: Maybe[Count] = None
-    """Tokens from the beginning of a window to that of the next (default, 1: a window begins at every token; with
-    `prefix`, as many as the suffix)."""
+    """Tokens from the beginning of a window to the beginning of the next (default, 1: a window begins at every token;
+    with `prefix`, as many as the suffix)."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """A window is extractable above this probability."""
     tries: Count = 100
@@ -224,7 +224,7 @@ class WrittenRun(RunKeys, Listed):
     corpora: Words = []
     """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
     draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
-    """Draws of shots for methods with a prefix, by number (default, the first draw and those of all placebos)."""
+    """Draws of shots for methods with a prefix, by number (default, the first draw and all placebos')."""
     paraphraser: Maybe[str] = None
     """The view whose texts are the wrong options of questions (default, `paraphrase`; for collected answers, all
     paraphrasers in the file)."""
@@ -252,7 +252,7 @@ class WrittenPanel(Listed):
     length: Maybe[Count | Some[list[Count]]] = None
     """A length in words, or several (default, each length)."""
     start_token: Maybe[str] = None
-    """The start token (default, that of the first run of the model and benchmark)."""
+    """The start token (default, as in the first run of the model and benchmark)."""
     references: Maybe[Words] = None
     """Corpora and reference models (default, the first of each kind that the runs name)."""
     label: Maybe[str] = None

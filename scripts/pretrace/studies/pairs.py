@@ -137,7 +137,7 @@ class Pair:
 
     @property
     def shares(self) -> list[str]:
-        """The manifests of the jobs that share the texts, if there are several."""
+        """The manifests of the jobs that share the texts, if several do."""
         count = self.model.jobs
         numbers = range(1, count + 1) if count > 1 else ()
         return [self._in_shared("passes", f"{number}of{count}.json") for number in numbers]

@@ -72,7 +72,7 @@ class Plan:
 
     @cached_property
     def reading_pairs(self) -> list[Pair]:
-        """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
+        """The pairs with forward passes: the runs' pairs, and each reference model on its run's benchmark."""
         return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_reader)]
 
     @cached_property
@@ -285,7 +285,7 @@ class Plan:
 
     @property
     def models_read(self) -> list[Model]:
-        """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
+        """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
         models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
         lending = {

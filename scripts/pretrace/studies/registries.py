@@ -63,7 +63,7 @@ class Registry(Generic[E]):
     overridden: set[str] = field(default_factory=set)
 
     def require(self, slug: str, where: str) -> E:
-        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if there is none."""
+        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if it is unknown."""
         if slug not in self.entries:
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
             raise InputError(f"{where}: unknown {kind} '{slug}': {self._hint(slug)}")
@@ -198,7 +198,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model or benchmark is no longer unavailable; a model with code of its own is,
+    where it is listed as available, a model or benchmark becomes available; a model with code of its own is,
     until `trust_remote_code` allows that code to run. A model with a server is one behind an API.
 
     Raises:
@@ -296,7 +296,7 @@ OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "laye
 
 
 def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
-    """Check that the model with its tokenizer, and what it is trained on, are there and fit."""
+    """Check that the model's tokenizer and training texts exist and fit."""
     place = registries.models.places[slug]
     if model.tokenizer is not None:
         lender = registries.models.require(model.tokenizer, f"{place}.tokenizer")

@@ -192,7 +192,7 @@ def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> No
 def _check_paraphraser(
     run: WrittenRun, where: str, questions: list[Chosen], models: Models, benchmark: BenchmarkEntry
 ) -> None:
-    """Check that the run's paraphraser is a view of three other texts, brought or by a model that there is.
+    """Check that the run's paraphraser is a view of three other texts, released or by a registered model.
 
     The one that a run does not name matters only where a method of `questions` takes options from it.
 
@@ -213,7 +213,7 @@ def _check_paraphraser(
 
 
 def _check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models) -> None:
-    """Check that a view comes from the text itself, the benchmark `slug`, or a model that there is.
+    """Check that a view comes from the text itself, the benchmark `slug`, or a registered model.
 
     Raises:
         InputError: it does not come from any of these.
@@ -391,7 +391,7 @@ def _resolve_questions(
     `questions` are the question methods that the run names, checked, or all of them.
 
     Raises:
-        InputError: the run names a method, and its benchmark asks no questions; nobody can answer; or deltas are given
+        InputError: the run names a method, and its benchmark asks no questions; no model answers; or deltas are given
             to a model that answers itself.
     """
     asked_about = has_questions(benchmark)

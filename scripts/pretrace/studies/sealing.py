@@ -91,7 +91,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
 
 
 def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
-    """Tell whether two plans hold an equal file, or an equal checkpoint."""
+    """Return whether two plans hold an equal file, or an equal checkpoint."""
     return any(value in other[key].values() for value in plan[key].values() if value)
 
 

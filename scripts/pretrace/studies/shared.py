@@ -261,7 +261,7 @@ class Benchmark(Registered[BenchmarkEntry]):
 
     @property
     def prefixes(self) -> File:
-        """The shots drawn from it, if its entry says that there are any."""
+        """The shots drawn from it, if its entry has any drawn."""
         return [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
 
     @property

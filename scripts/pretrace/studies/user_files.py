@@ -76,7 +76,7 @@ def print_conclusion(plan: Plan) -> None:
 
 
 def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
-    """Read every file of texts or answers of the study's runs, once for the process that plans and those of its jobs.
+    """Read every file of texts or answers of the study's runs, once for the process that plans and its jobs'.
 
     Returns:
         What the audit of the command line will compare, and the remarks about audits.

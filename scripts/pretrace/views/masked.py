@@ -36,7 +36,7 @@ def is_masked(checkpoint: Checkpoint) -> bool:
 
 
 def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
-    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if there is one."""
+    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if it works."""
     import torch
     import transformers
 

@@ -49,7 +49,7 @@ def draw_prefixes(
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
     of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
     another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
-    on (default: all that are left). `authors_draw`: draw 0 is that of Con-ReCall's released code. `InputError` if
+    on (default: all that are left). `authors_draw`: draw 0 is as in Con-ReCall's released code. `InputError` if
     a class has too few texts.
     """
     import pandas as pd
@@ -74,7 +74,7 @@ def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
-    """Return the documents of `count` placebos: by name, or drawn if there are more."""
+    """Return the documents of `count` placebos: by name, or drawn from more."""
     members = benchmark[benchmark["label"].eq(1)]
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
@@ -130,7 +130,7 @@ def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[i
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
-    """Yield `texts` of each class and length that overlap no shot; as far as possible the same in all draws."""
+    """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
     left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:

@@ -111,7 +111,7 @@ class Reading:
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "Reading":
-        """Return the reading that `to_json` wrote; `InputError` if there is no such prefix."""
+        """Return the reading that `to_json` wrote; `InputError` for an unknown prefix."""
         shots, windows = None, keys["windows"]
         if keys["prefix"]:
             prefix = Prefix.named(keys["prefix"])

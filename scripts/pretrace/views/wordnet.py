@@ -92,7 +92,7 @@ def function_words() -> frozenset[str]:
 
 @cache
 def installed_wordnet() -> WordNet:
-    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` if there is none."""
+    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` without one."""
     for place in places():
         files = _files(place)
         if files:

@@ -1,7 +1,7 @@
 """Any data set of the Hugging Face hub, read by the `datasets` library as its README's `configs:` say, or a folder that
 `save_to_disk` wrote. The entry says which splits and columns are what; no code of a data set is ever run.
 
-Rows are those of `local`, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
+Rows are as `local` takes them, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
 `document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
 all its rows.
 
@@ -47,7 +47,7 @@ class Split(Keys):
 
 
 class ColumnNames(Keys):
-    """The columns that are read, by what they are here."""
+    """The columns that are read, by the key of `local`."""
 
     text: str
     """The text."""
@@ -104,9 +104,9 @@ class SplitRows:
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """Return the rows of the entry's splits, in the order of both; rows without words are left out, and logged.
 
-    Without a column for them, ids are `{row:06d}`, after `{split}-` where there are several. With the entry's key
+    Without a column for them, ids are `{row:06d}`, after `{split}-` if several splits are read. With the entry's key
     `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
-    split and row of the first bad value, or with the names that there are where an unknown one is asked for.
+    split and row of the first bad value, or with the valid names if the entry has an unknown one.
     """
     folder = _folder(entry, sources[0])
     with (

@@ -143,10 +143,10 @@ def addresses(entry: DolmaBook) -> list[str]:
 
 
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
-    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
+    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, describes them.
 
     The non-members are the first `documents` books of Project Gutenberg that are long enough, in order of release: the
-    paper took all that there were. As many members are drawn from Dolma, in the order of a hash of seed and id.
+    paper took all of its day. As many members are drawn from Dolma, in the order of a hash of seed and id.
     What a run that was cut short has fetched stays in `folder`; Dolma's files go when all is done.
     """
     listed, members = _dolma(entry, folder, seed, attempts)

@@ -60,7 +60,7 @@ def texts_of(path: Path, known: Path | None = None, *, cut: Cut | None = None) -
 
 
 def numbered(given: Iterable[Text]) -> list[Text]:
-    """Return the texts as passages: `passage` counts those of one document and length, in their order."""
+    """Return the texts as passages: `passage` counts the texts of one document and length, in their order."""
     numbers: Counter[tuple[str, int | None]] = Counter()
     passages = []
     for text in given:

@@ -167,7 +167,7 @@ def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) 
 def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
     """Make a subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
 
-    Doses have equally many members, as far as their number allows. A subset is called by its dose: `3x`.
+    Doses have equally many members where their number allows it. A subset is called by its dose: `3x`.
     """
     members = [snippet for snippet in snippets if snippet[0].label == 1]
     shuffled = rng.sample(members, len(members))
@@ -198,7 +198,7 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
 
     An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin says which
     is the member. The two share a fold: the one most like an address would else teach the opposite of its label (a bag
-    of words fitted so has an AUC of 0.25 where there is nothing to find). Each is cut to whole segments of the longest
+    of words fitted so has an AUC of 0.25 although nothing differs). Each is cut to whole segments of the longest
     length first, so that every shorter segment lies inside one of the longest of its subset.
     """
     lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
@@ -252,8 +252,9 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     """Return `passages` of each length from each of `documents` sections of either class.
 
     Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving one.
-    A passage is a run of words inside its section, and begins with those of the shorter lengths. Only one address was
-    given after the model's release, so documents are sections: they are not independent, and tests on them describe.
+    A passage is a run of words inside its section, and begins with its passages of the shorter lengths. Only one
+    address was given after the model's release, so documents are sections: they are not independent, and tests on
+    them describe.
     """
     rng = random.Random(seed)
     texts: list[Text] = []
@@ -313,7 +314,7 @@ def part_size(total: int, number: int, parts: int) -> int:
 
 
 def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """Return the addresses of `years: [first, last]`, both included; `InputError` if there is none."""
+    """Return the addresses of `years: [first, last]`, both included; `InputError` if no address is of these years."""
     first, last = years
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:

@@ -41,7 +41,7 @@ class ImpossibleAnswerError(MalformedAnswerError):
 
 
 def choice_of(body: Any) -> dict[str, Any]:
-    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` if there is none."""
+    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` without one."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise MalformedAnswerError("no choices")
@@ -157,7 +157,7 @@ class _Asking:
             await self._answer(client, key, request)
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
-        """Ask until there is an answer, or note the reason why not."""
+        """Ask until the server answers, or note the reason why not."""
         bound = self.endpoint.cost(*self.endpoint.most(request))
         for attempt in range(self.endpoint.attempts):
             await self._pause()

@@ -106,7 +106,7 @@ class AnswerStore:
         return stored
 
     def answer(self, key: str) -> dict[str, Any]:
-        """Return the parsed answer; `KeyError` if there is none."""
+        """Return the parsed answer; `KeyError` if none is stored."""
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
