@@ -128,12 +128,12 @@ def load_checkpoint(
 ) -> Target:
     """Make the target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly faster
-    in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda on a machine with a
-    GPU, else cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which
-    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). `special_tokens` and
-    `tokenizer_from` as in a model's entry. Raises `InputError` for a checkpoint that cannot be used, and
-    if the job asked for GPUs, `device` is auto and the machine has none.
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly
+    faster in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda on a machine
+    with a GPU, else cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which
+    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU).
+    `special_tokens` and `tokenizer_from` as in a model's entry. Raises `InputError` for a checkpoint that cannot be
+    used, and if the job asked for GPUs, `device` is auto and the machine has none.
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
