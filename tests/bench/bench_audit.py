@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.evaluation.exchange import Texts, units_of
-from pretrace.evaluation.significance import LEVEL
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 

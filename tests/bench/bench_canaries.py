@@ -10,8 +10,8 @@ import argparse
 
 import numpy as np
 
+from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.evaluation.exchange import Texts, units_of
-from pretrace.evaluation.significance import LEVEL
 
 KEYS = ((10, 1), (50, 1), (10, 19), (20, 19), (50, 19), (100, 19))  # canaries, private twins of each
 EFFECTS = (0.0, 0.25, 0.5, 1.0)

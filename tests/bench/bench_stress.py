@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.benchmarks.ngrams import ngrams
 from pretrace.benchmarks.packages import speeches
 from pretrace.benchmarks.passages import passages
@@ -27,7 +28,7 @@ from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
 from pretrace.evaluation.exchange import SUMMING, Texts, units_of
 from pretrace.evaluation.resampling import relabellings
-from pretrace.evaluation.significance import LEVEL, wilson_row
+from pretrace.evaluation.significance import wilson_row
 from pretrace.evaluation.verdict import verdict
 from pretrace.methods.inputs import Inputs
 from pretrace.methods.scoring import score

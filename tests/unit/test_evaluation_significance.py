@@ -15,22 +15,8 @@ from pretrace.evaluation.significance import (
     chance,
     holm,
     percentile_interval,
-    placements,
     t_test_as_published,
 )
-
-
-@pytest.mark.parametrize("decimals", [0, 1, 8])
-def test_placements_are_shares_of_the_other_class_whose_mean_is_the_auc(decimals):
-    rng = np.random.default_rng(decimals)
-    label = np.arange(23) < 9
-    scores = np.round(rng.normal(size=23) + label, decimals)
-    members, nonmembers = scores[label][:, None], scores[~label]
-    below = (members > nonmembers) + (members == nonmembers) / 2
-    per_member, per_nonmember = placements(scores, label)
-    assert per_member == pytest.approx(below.mean(axis=1))
-    assert per_nonmember == pytest.approx(below.mean(axis=0))
-    assert per_member.mean() == pytest.approx(roc_auc_score(label, scores))
 
 
 def test_equal_scores_differ_by_nothing():

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from math import ceil, comb, sqrt
 
 LEVEL = 0.05
+"""The level of tests, and the false-discovery rate at which a unit is flagged."""
 
 POWER = 0.8
 """How often the smallest effect is found."""

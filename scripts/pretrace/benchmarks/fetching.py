@@ -116,7 +116,7 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
 
 
 def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str) -> None:
-    """Raise `InputError` if a group of the wanted files is not among these names, or no data are wanted."""
+    """Raise `InputError` if a group of the wanted files is not among these names, or the repository has no data."""
     missing = [
         group for group in files.groups if not any(fnmatch.filter(names, pattern) for pattern in group)
     ]

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from math import perm, prod
 from pathlib import Path
 
+from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.benchmarks.rows import Row, lines, rows
 from pretrace.runtime.errors import InputError
 
@@ -31,8 +32,6 @@ SHORTEST = 4
 
 POSSIBLE = 1000
 """How many times as many texts as are drawn the words and a template must allow."""
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)

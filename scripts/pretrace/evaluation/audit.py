@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import known_to_name
+from pretrace.benchmarks.audit_design import LEVEL, known_to_name
 from pretrace.evaluation.audit_controls import Documents, checks, outliers
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
@@ -18,7 +18,6 @@ from pretrace.evaluation.audit_scores import (
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import Texts, Units, units_of
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import LEVEL
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log

@@ -11,10 +11,9 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import detectable_effect
+from pretrace.benchmarks.audit_design import LEVEL, detectable_effect
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
-from pretrace.evaluation.significance import LEVEL
 
 SUMMING = 1e-9
 """Sums that differ by less are equal."""

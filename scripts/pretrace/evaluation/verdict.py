@@ -6,6 +6,7 @@ from typing import Literal
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import (
+    LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
     counted,
@@ -14,7 +15,6 @@ from pretrace.benchmarks.audit_design import (
 )
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
-from pretrace.evaluation.significance import LEVEL
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
 

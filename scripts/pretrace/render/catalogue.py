@@ -19,6 +19,9 @@ KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
 """What a renderer may read: `benchmarks` by benchmark, `training` by model, `published` by paper, all else by (model,
 benchmark)."""
 
+X_PLACES = ("model", "length", "subset")
+"""Values of a figure's x other than a parameter."""
+
 NOT_GIVEN: Any = ""
 
 

@@ -13,7 +13,7 @@ from pretrace.methods.registry import INPUTS
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Missing, Panel
-from pretrace.render.catalogue import Options, check, renderer_of
+from pretrace.render.catalogue import X_PLACES, Options, check, renderer_of
 from pretrace.render.names import PAPERS, joined
 from pretrace.runtime.errors import InputError, located, nearest, shortened
 from pretrace.runtime.schema import Slug, read_keys
@@ -33,9 +33,6 @@ EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
-
-PLACES = {"model", "length", "subset"}
-"""Values of a figure's x other than a parameter."""
 
 PRODUCT = ("model", "benchmark", "subset", "length")
 """Keys of a panel that may be lists, which stand for their product."""
@@ -491,7 +488,7 @@ def _choices_of_runs(
     yield f"panels.{number}.references", panel.references or (), offered["reference"]
     yield from ((f"options.across.{key}", names, offered[key]) for key, names in options.across.items())
     yield "options.draws", options.draws, offered["draw"]
-    yield "options.x", {*_listed(options.x)} - {"", *PLACES}, parameters
+    yield "options.x", {*_listed(options.x)} - {"", *X_PLACES}, parameters
     yield "options.y", {options.y} - {""}, parameters
     if method := options.method.partition(";")[0]:
         yield "options.method", [method], {*everywhere}
@@ -629,7 +626,7 @@ def _check_parameters(renderer: str, options: Options) -> None:
         raise InputError(
             f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
         )
-    for key, names, valid in (("x", _listed(options.x), parameters | (PLACES if lines else set())),
+    for key, names, valid in (("x", _listed(options.x), parameters.union(X_PLACES if lines else ())),
                               ("y", [options.y], parameters)):  # fmt: skip
         for name in filter(None, names):
             if name not in valid:

@@ -378,11 +378,6 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
     return run.extraction.model_copy(update=numbers)
 
 
-def has_questions(benchmark: BenchmarkEntry) -> bool:
-    """Return whether a benchmark's passages can be asked about."""
-    return benchmark.question is not None or benchmark.source == "answers"
-
-
 def _resolve_questions(
     run: WrittenRun, where: str, model: ModelEntry, benchmark: BenchmarkEntry, questions: list[Chosen]
 ) -> tuple[list[Chosen], dict[str, str]]:
@@ -394,7 +389,7 @@ def _resolve_questions(
         InputError: the run names a method, and its benchmark asks no questions; no model answers; or deltas are given
             to a model that answers itself.
     """
-    asked_about = has_questions(benchmark)
+    asked_about = benchmark.question is not None or benchmark.source == "answers"
     if questions and not asked_about and run.methods is not None:
         raise InputError(
             f"{where}.methods: {questions[0].method} cannot be computed: {run.benchmark} asks no questions. To have "

@@ -10,6 +10,7 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.questions.known import CONTROLS
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CHANCE,
@@ -28,7 +29,6 @@ from pretrace.runtime.errors import nearest
 
 EVEN = {"one in four": (0.25, CHANCE)}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
-CONTROLS = ("longest_option", "odd_one_out")
 TITLE = 32  # letters of a line over one of two facets
 
 

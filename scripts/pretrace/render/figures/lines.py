@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
@@ -34,8 +35,6 @@ from pretrace.render.results import Results, long_frame, number_record, of_panel
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
 SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a point and its tick
-PLACES = ("model", "length", "subset")
-"""Values of x other than a parameter."""
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
@@ -118,7 +117,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     for over, metric in product([x] if isinstance(x, str) else x, artifact.metrics):
         own = artifact.replaced(metric=metric)
         for panels in _panels_apart(results.panels(artifact), over):
-            draw = place_facet if over in PLACES else _parameter_facet
+            draw = place_facet if over in X_PLACES else _parameter_facet
             facets.append(draw(own, results, over, panels))
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
@@ -158,7 +157,7 @@ def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names:
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     """Return the panels of each facet: those that differ in the place `x` alone; over a parameter, one panel each."""
-    if x not in PLACES:
+    if x not in X_PLACES:
         return [[panel] for panel in panels]
     keys = [key for key in PANEL_KEYS if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}

@@ -6,12 +6,11 @@ from math import isfinite
 
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import counted
+from pretrace.benchmarks.audit_design import LEVEL, counted
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
-from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, joined, method_label

@@ -76,9 +76,9 @@ def cell_of(record: Record) -> Cell:
     return Cell(value, low, high, None, bold, star, signs, signed, sd, underlined)
 
 
-def p_cell(p: float | None, *, bold: bool = False, star: bool = False) -> Cell:
+def p_cell(p: float | None, *, star: bool = False) -> Cell:
     """Return a p-value as a cell; a dash if there is none."""
-    return Cell() if p is None or pd.isna(p) else Cell(words=p_text(p), bold=bold, star=star)
+    return Cell() if p is None or pd.isna(p) else Cell(words=p_text(p), star=star)
 
 
 def p_text(p: float) -> str:
