@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.cluster.hierarchy import DisjointSet
 
 FOLDS = 5
-DOCUMENTS_NEEDED = 5
+DOCUMENTS_NEEDED = FOLDS  # of a class, so that each fold can hold one
 
 
 class Folds(NamedTuple):

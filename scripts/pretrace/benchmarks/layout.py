@@ -178,6 +178,7 @@ def _line_pairs(text: str) -> list[tuple[str, str]]:
 def _width(pairs: Sequence[tuple[str, str]]) -> float:
     """Return how many characters a full line has, about."""
     widths = sorted(len(first) for first, _ in pairs) or [0]
+    # not the longest line: an unbroken word or a table may be longer than print; and full lines are ragged
     return 0.9 * widths[int(0.9 * (len(widths) - 1))]
 
 

@@ -104,6 +104,7 @@ def read_work(work: Work) -> tuple[str, Report]:
     text = whole.text
     if not text.strip():
         raise InputError(f"{work.path}: the document has no words; fill it, or leave it out.")
+    # past prefaces, which may be in another language; enough letters to tell a script by
     middle = text[len(text) // 4 :][:20000]
     letters = len("".join(text.split()))
     counts = {key: count for key, count in whole.removed.items() if count}

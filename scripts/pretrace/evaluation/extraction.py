@@ -61,7 +61,7 @@ Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 BROKEN = "\ufffd"
 """What decoders give for a part of a character."""
 
-_ROWS_AT_ONCE = 5_000
+_ROWS_AT_ONCE = 5_000  # texts of a pass that are read together: of millions, all would not fit into memory
 _TYPES = {
     "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8", "log_p_top": "f8", "greedy": "?",
     "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
@@ -323,6 +323,7 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
     windows = windows.assign(
         measured=True,
         extractable=windows["log_p_top"] > least,
+        # the logarithm of (1 - p) ** tries, which a p of 1 would make infinite
         in_tries=tries * np.log1p(-np.minimum(p, 1 - 1e-16)) <= log(0.5),
         sampled=windows["log_p"] > least,
         fifty=windows["log_p_fifty"] > least,

@@ -250,6 +250,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """Yield the share of each class's tokens (percent) in hexagons that cover the tokens of both."""
     everything = pd.concat([own.frame for own in tokens.values()])
+    # a few tokens of tiny probability would stretch the axis; entropy has a maximum anyway
     extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
     for label, own in tokens.items():
         x, y = hexagons(own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent)
@@ -264,6 +265,7 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
     Centres lie on two grids, one shifted by half a step both ways; a point belongs to the nearer one, where squared
     steps of y count three times.
     """
+    # as hexbin, so that the greatest x lies inside the last hexagon
     padding = 1e-9 * (extent[1] - extent[0])
     start = np.array([extent[0] - padding, extent[2]])
     step = (np.array([extent[1] + padding, extent[3]]) - start) / HEXAGONS

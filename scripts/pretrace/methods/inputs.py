@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-ROWS_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000  # texts whose statistics are alive at a time
 
 Row = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""

@@ -3,7 +3,7 @@ import numpy as np
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Count, Floats, TokenStatistics, mean, mean_of_lowest
 
-HIGHEST, LOWEST = 0.05, 0.3
+HIGHEST, LOWEST = 0.05, 0.3  # shares of the tokens
 
 
 @method("pac", needs=("logprobs", "neighbours"))

@@ -19,7 +19,7 @@ from pretrace.runtime.provenance import processor
 Seconds = Callable[[], float]
 """Computes once, and gives the seconds that it took."""
 
-REPETITIONS = 5
+REPETITIONS = 5  # the least of so many times counts: other work only ever adds
 CLEARLY = 1.5
 """How many times as fast the second way must be: what it loses (digits, memory) must pay, and noise must not decide."""
 MEASURABLE = 20_000_000

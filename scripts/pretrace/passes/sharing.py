@@ -200,6 +200,7 @@ def _small(model: Any) -> Any:
 
 def _off(way: PrefixSharing, features: Features) -> float:
     """Return the largest distance between features after a shared prefix and after plain concatenation."""
+    # three parts, so that a prefix is also shared in part; the second text repeats the prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
     parts = (tuple(ids[:5].tolist()), tuple(ids[5:12].tolist()), tuple(ids[12:16].tolist()))
     texts = torch.stack([ids[16:], ids[:8]])

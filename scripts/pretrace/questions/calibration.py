@@ -75,6 +75,7 @@ def _deltas(clean: pd.DataFrame) -> Floats:
     """Return a quarter minus the documents' mean probabilities, shape (4,); not a number without documents."""
     if clean.empty:
         return np.full(len(LETTERS), np.nan)
+    # a quarter: an unbiased reader of unknown texts gives four letters equal probabilities
     return 0.25 - clean[MEANS].to_numpy(np.float64).mean(axis=0)
 
 

@@ -28,7 +28,7 @@ T = TypeVar("T")
 MANIFEST = "files.json"
 
 _ATTEMPTS = 6
-_TRY_AGAIN = (429, 500, 502, 503, 504)
+_TRY_AGAIN = (429, 500, 502, 503, 504)  # too many requests, or the server's own fault: may pass
 _LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 
 

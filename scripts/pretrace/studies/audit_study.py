@@ -65,6 +65,7 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
                 f"{DOCUMENTS}), or a file of passages: {FORMATS}."
             )
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
+    # files of one name in other folders get another study
     short = hashlib.sha256(here.encode()).hexdigest()[:6]
     texts, known = Path(config.texts), None if config.known is None else Path(config.known)
     name = "-".join([NAME, _slug(stem_of(texts))[:60], _slug(slug_of(config.model))[:25], short])

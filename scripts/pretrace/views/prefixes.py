@@ -121,6 +121,7 @@ def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[i
     equal texts.
     """
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
+        # the code seeds anew for each length
         rng, texts = random.Random(42), of_subset[of_length(of_subset, length)]
         for kind, label in KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
-_LOOKED_UP_AT_ONCE = 500
+_LOOKED_UP_AT_ONCE = 500  # keys of one SQL statement: old builds of SQLite take 999 at most
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "Make room on that disk and run the same command again.",
     sqlite3.SQLITE_BUSY: "Another program holds it: end that, or run fewer jobs at once, and start again.",
