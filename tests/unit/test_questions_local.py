@@ -243,6 +243,7 @@ def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, ex
     answerer = LocalAnswerer(loaded, "tiny", 60)
     assert answerer.chat is (template is not None)
     assert loaded.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
+    assert loaded.tokenizer.decode(answerer._ids(Prompt("[Which?]", templated=True))) == "<s>[Which?]"
 
 
 def test_bfloat16_letters_are_summed_in_float32(target):

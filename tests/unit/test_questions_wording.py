@@ -117,13 +117,20 @@ def test_the_papers_prompt_is_sent_as_printed():
     )
     assert 'from the arXiv paper "T"?' in wording.de_cop.prompt("paper", "T", "", list("abcd")).user
     authors = wording.de_cop.prompt("book_authors", "T", "A", list("abcd"))
-    assert authors.system == f"{prompt.system}\n\nFormat your answer as '<correct letter>'."
-    assert 'from the "T" book by A?' in authors.user
+    # B_INST + B_SYS + DEFAULT_SYSTEM_PROMPT + E_SYS + instruction + E_INST of its 2_decop_hf.py
+    assert authors.plain == (
+        f"[INST]<<SYS>>\n{prompt.system}\n\nFormat your answer as '<correct letter>'.\n<</SYS>>\n\n"
+        'Question: Which of the following passages is verbatim from the "T" book by A?\nOptions:\n'
+        "A. a\nB. b\nC. c\nD. d\n\nAnswer:[/INST]"
+    )
+    assert [prompt.templated, authors.templated] == [False, True]
     assert (prompt.written, authors.written) == (0, 1)
     smallest, printed = (
         wording.de_cop.prompt(kind, "T", "A", list("abcd")) for kind in ("book_authors_7b", "book_printed")
     )
-    assert smallest.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>.'"
+    assert (
+        f"{prompt.system}\n\nFormat your answer as '<put correct answer here>.'\n<</SYS>>" in smallest.plain
+    )
     assert printed.system == f"{prompt.system}\n\nFormat your answer as '<put correct answer here>'."
     assert (smallest.written, printed.written) == (2, 0)
     assert 'from the "T" book by A?' in smallest.user

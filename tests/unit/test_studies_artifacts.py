@@ -19,7 +19,10 @@ def load(tmp_path):
 def test_a_study_without_artifacts_gets_the_results_tables(load):
     shown = load(study(runs=[RUN | {"lengths": [32]}, RUN, RUN | {"lengths": [32]}])).artifacts
     assert list(shown) == ["headline", "results_auc", "results_tpr"]
-    panels = [panel.to_json("start_token", "references", "names") for panel in shown["results_auc"].panels]
+    panels = [
+        panel.to_json("start_token", "references", "names", "length_unit")
+        for panel in shown["results_auc"].panels
+    ]
     assert panels == [AT | {"length": 32}, AT], "each once, in the order of the runs"
 
 
@@ -118,7 +121,8 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
     ).artifacts
     keys = {"model": "smollm2-135m", "start_token": "<s>", "references": ["docstrings"]}
     panels = {
-        slug: [panel.to_json("names") for panel in artifact.panels] for slug, artifact in artifacts.items()
+        slug: [panel.to_json("names", "length_unit") for panel in artifact.panels]
+        for slug, artifact in artifacts.items()
     }
     assert panels["results_auc"] == [keys | {"benchmark": name} for name in ("sotu", "sotu_split")]
     last = keys | {"benchmark": "sotu_split", "length": 64, "references": ["reviews"]}

@@ -96,6 +96,9 @@ def test_everything_that_a_study_read_of_a_hub_is_listed(paper):
     records = set(plan.records_of_hub)
     assert "results/downloads/wikimia/texts/files.json" in records
     assert "results/downloads/wikimia/views/files.json" in records
+    assert "results/downloads/bookmia/texts/files.json" in records, (
+        "no run reads it, and table 1 counts its texts"
+    )
     assert not any("bookmia/views" in path for path in records), "it has no views"
     reading = {model for model, _ in [pair.slugs for pair in Plan(paper).reading_pairs]}
     assert {f"results/models/{model}/checkpoint.json" for model in reading} <= records

@@ -60,6 +60,12 @@ def test_one_paper_keeps_what_belongs_to_none_as_far_as_it_ran(name):
     assert {(panel.model, panel.benchmark) for panel in panels} <= ran
 
 
+def test_a_panel_names_its_length_in_the_unit_of_its_benchmark():
+    named = {slug: PAPER_STUDY.artifacts[slug].panels[0].name for slug in ("de_cop_figure5", "surp_table1")}
+    assert named["de_cop_figure5"].endswith(", 64 tokens")
+    assert named["surp_table1"].endswith(", 32 words")
+
+
 def test_models_above_a_size_are_missing_with_the_reason():
     study = load_study(PAPER | {"max_parameters": 7e9})
     assert max(study.models.entries[run.model].parameters or 0 for run in study.runs) <= 7e9

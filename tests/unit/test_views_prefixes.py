@@ -86,19 +86,41 @@ def test_draws_and_seeds_differ_and_the_order_of_rows_does_not_matter() -> None:
     pd.testing.assert_frame_equal(draw_prefixes(TABLE.iloc[::-1], pool=7, draws=3, seed=0), PREFIXES)
 
 
+def create_dataset(data: list[tuple[str, int]], num_shots: int) -> tuple[list[str], list[str], list[str]]:
+    """Return the evaluated texts and the shots of members and of non-members, as Con-ReCall's process_data.py has it.
+
+    Its run.py calls random.seed(42) once before it, in a run for each length.
+    """
+    random.seed(42)
+    member_data = [text for text, label in data if label == 1]
+    nonmember_data = [text for text, label in data if label == 0]
+    random.shuffle(member_data)
+    random.shuffle(nonmember_data)
+    pairs = zip(nonmember_data[num_shots:], member_data[num_shots:], strict=False)
+    full_data = [text for pair in pairs for text in pair]
+    return full_data, member_data[:num_shots], nonmember_data[:num_shots]
+
+
 def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> None:
-    prefixes = draw_prefixes(TABLE, pool=7, draws=3, seed=0, authors_draw=True)
+    # as WikiMIA: no documents, more texts of one class, shorter texts that begin longer ones, some equal ones
+    table = (
+        TABLE[TABLE["label"].eq(1) | TABLE["document"].ne("a0")].assign(document="").reset_index(drop=True)
+    )
+    table.loc[[0, 1, 2], "text"] = table["text"].iloc[3]
+    plain = draw_prefixes(table, pool=7, draws=3, seed=0)
+    prefixes = draw_prefixes(table, pool=7, draws=3, seed=0, authors_draw=True)
     others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
-    pd.testing.assert_frame_equal(others, PREFIXES[PREFIXES["draw"] > 0].reset_index(drop=True))
+    pd.testing.assert_frame_equal(others, plain[plain["draw"] > 0].reset_index(drop=True))
     drawn = prefixes[prefixes["draw"].eq(0)].groupby(["length", "kind"])["text_id"].agg(list)
-    for length in (32, 64, 128):  # as in its main.py, a run for each length
-        data = TABLE[TABLE["length"].eq(length)].sort_values("text_id")
-        members, nonmembers = (data.loc[data["label"].eq(label), "text_id"].tolist() for label in (1, 0))
-        random.seed(42)
-        random.shuffle(members)
-        random.shuffle(nonmembers)
-        assert drawn[length, "member"] == members[:7]
-        assert drawn[length, "nonmember"] == nonmembers[:7]
+    left = evaluated(prefixes, table, 0)
+    pairs = balanced(prefixes, table, 0, left)
+    for length in (32, 64, 128):
+        data = table[table["length"].eq(length)].sort_values("text_id")
+        full_data, *shots = create_dataset([*zip(data["text_id"], data["label"], strict=True)], 7)
+        assert [drawn[length, "member"], drawn[length, "nonmember"]] == shots
+        assert left & set(data["text_id"]) == set(data["text_id"]) - {id for ids in shots for id in ids}
+        assert pairs & set(data["text_id"]) == set(full_data)
+    assert pairs < left
     with pytest.raises(InputError, match="a pool of 9 member texts leaves none of the 8 of length 32"):
         draw_prefixes(
             nested(documents=1, count=2, lengths=(32, 128)), pool=9, draws=1, seed=0, authors_draw=True

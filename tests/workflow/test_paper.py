@@ -122,8 +122,9 @@ def test_from_download_to_report(paper):
     for slug in artifacts:
         assert f'id="{slug}"' in report, slug
     rendered = {path.stem for kind in ("tables", "figures") for path in (study / kind).glob("*.csv")}
-    gone = ("table14", "figure7")
-    assert rendered == set(artifacts) - {f"de_cop_{name}" for name in gone}
+    assert rendered == set(artifacts) - {"de_cop_figure7"}
+    asked = pd.read_csv(study / "tables" / "de_cop_table14.csv")
+    assert {"completion", "name_cloze", "de_cop"} == set(asked["method"])
     table = (study / "tables" / "dc_pdd_table2.md").read_text(encoding="utf-8")
     assert "davinci-002" in table, "a model that is gone leaves the reason"
     assert "2026-09-28" in table

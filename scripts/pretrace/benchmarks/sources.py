@@ -62,7 +62,8 @@ class PrefixDraws(Keys):
     """Number of further draws, numbered after the others; each takes another member document as the non-members."""
     authors_draw: bool = False
     """Draw 0 is the one of Con-ReCall's released code: with seed 42 the members of each subset and length are shuffled,
-    then the non-members, and the first ones are the shots."""
+    then the non-members. The first ones are the shots, and all others are evaluated; where classes are balanced, the
+    last ones of the larger class are left out."""
     texts: Maybe[Count] = None
     """Texts of each class, subset and length that are evaluated in a draw, and read after its shots (default, all
     remaining texts)."""
@@ -96,6 +97,8 @@ class BenchmarkEntry(Keys):
     """ISO 639-1 code. The method `lowercase` needs a script with case."""
     lengths: Lengths = []
     """Lengths in words. A run can choose some of them."""
+    length_unit: Literal["words", "tokens"] = "words"
+    """What its authors measured the lengths in. Tables and figures name it."""
     subsets: Some[Unique[str]] = []
     """Names of the subsets. A run can choose some of them."""
     path: Maybe[Some[str]] = None

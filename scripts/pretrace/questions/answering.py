@@ -22,12 +22,14 @@ class Prompt:
     model gets one text, `system`, an empty line and `user`, and continues it.
 
     With `written`, the letter is the token after that many written tokens, in one spelling: DE-COP's code reads open
-    models this way, because it asks them to put the letter between other signs.
+    models this way, because it asks them to put the letter between other signs. A prompt that is `templated` has the
+    signs of a chat in its text, which any model continues.
     """
 
     user: str
     system: str = ""
     written: int = 0
+    templated: bool = False
 
     @property
     def plain(self) -> str:

@@ -123,7 +123,7 @@ class LocalAnswerer:
 
     def _ids(self, prompt: Prompt) -> Ids:
         """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
-        if self.chat:
+        if self.chat and not prompt.templated:
             # the template's own special tokens are control tokens, whatever texts spell
             return self._encoded(self._templated(prompt), split_special_tokens=False)
         return start_token_ids(self.tokenizer, "tokenizer") + self._encoded(prompt.plain)

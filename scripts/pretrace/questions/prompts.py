@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pretrace.questions.answering import LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
-from pretrace.runtime.schema import Keys, Some
+from pretrace.runtime.schema import Keys, Maybe, Some
 
 
 def fields(*needed: str, optional: Sequence[str] = ()) -> AfterValidator:
@@ -34,11 +34,16 @@ Plain = Annotated[str, fields()]
 
 
 class Format(Keys):
-    """`sentence` ends the system text, then the model writes a number of tokens before its letter."""
+    """`sentence` ends the system text, then the model writes a number of tokens before its letter.
+
+    `template` joins both texts in place of the model's own chat template.
+    """
 
     sentence: Plain
     tokens: Annotated[int, Field(alias="written", ge=0)]
     """A whole number of tokens."""
+    template: Maybe[Annotated[str, fields("system", "user")]] = None
+    """A text with both placeholders."""
 
 
 class ChoiceWording(Keys):
@@ -70,7 +75,10 @@ class ChoiceWording(Keys):
         if kind not in self.format:
             return Prompt(user, self.system)
         own = self.format[kind]
-        return Prompt(user, f"{self.system}\n\n{own.sentence}", own.tokens)
+        system = f"{self.system}\n\n{own.sentence}"
+        if own.template is None:
+            return Prompt(user, system, own.tokens)
+        return Prompt(own.template.format(system=system, user=user), "", own.tokens, templated=True)
 
 
 class CompletionWording(Keys):

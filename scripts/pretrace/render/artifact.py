@@ -34,6 +34,7 @@ class Panel(Keys):
     draw: Maybe[int] = None
     reference: Maybe[str] = None
     separator: Maybe[str] = None
+    length_unit: str = "words"
     names: dict[str, str] = {}
     """What its slugs are called in print; a slug without a name is printed as it is."""
 
@@ -87,15 +88,17 @@ class Panel(Keys):
         """Return a column's header lines: model, benchmark, subset, length and the rest; or the panel's own label."""
         if self.label is not None:
             return self.label, *self.across
-        length = "" if self.length is None else f"{self.length} words"
         named = self.called(self.model), self.called(self.benchmark)
-        return *filter(None, (*named, self.subset, length)), *self.across
+        return *filter(None, (*named, self.subset, self._length)), *self.across
+
+    @property
+    def _length(self) -> str:
+        return "" if self.length is None else f"{self.length} {self.length_unit}"
 
     @property
     def place(self) -> str:
         """Return subset, length and what else tells a panel apart: `, arxiv, 64 words, deletion 10 %`."""
-        length = "" if self.length is None else f"{self.length} words"
-        return "".join(f", {part}" for part in (self.subset, length, *self.across) if part)
+        return "".join(f", {part}" for part in (self.subset, self._length, *self.across) if part)
 
     @property
     def name(self) -> str:

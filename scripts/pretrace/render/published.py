@@ -56,10 +56,14 @@ Row = Mapping[str, str]
 
 
 class Paper(Keys):
-    """A paper's name in print, and its protocols, each with a sentence that is printed under the table."""
+    """A paper's name in print, and its protocols, each with a sentence that is printed under the table.
+
+    `own_draw`: protocol -> the benchmarks whose shots and evaluated texts are draw 0's, so that nothing is drawn anew.
+    """
 
     title: str
     protocols: Some[dict[str, str]]
+    own_draw: dict[str, list[str]] = {}
 
 
 def read_papers(results: Results) -> dict[str, Paper]:
@@ -123,7 +127,7 @@ class Numbers:
         """Return our number for a published one, None if the study has none.
 
         Of the settings that match the regular expression `our_setting`, the best counts. Without a `reference`, there
-        must be only one. Subset `*` is the mean over all subsets.
+        must be only one. Subset `*` is the mean over all subsets. A row with a `draw` is of this draw alone.
         """
         pair = row["our_model"], row["our_benchmark"]
         if row["our_metric"] in _COUNTS:
@@ -148,12 +152,14 @@ class Numbers:
         return "not measured in this study"
 
     def _best(self, pair: Pair, row: Row) -> Number | None:
-        """Return the best setting's number; if shots are drawn, the mean of the best of each draw."""
+        """Return the best setting's number; if shots are drawn, the mean of the best of each draw, or of the row's."""
         metric = "auc" if row["our_metric"] in _BEST else row["our_metric"]
         frame, places = self._table(pair)
         rows = frame.iloc[places.get((*(row[key] for key in _OUR_KEYS[:-1]), metric), [])]
         rows = rows[rows["setting"].str.fullmatch(row["our_setting"])]
         rows = rows[rows["reference"] == row["reference"]] if row["reference"] else rows
+        if own_draw := row.get("draw", ""):
+            rows = rows[rows["draw"].isna() | rows["draw"].eq(int(own_draw))].assign(draw=None)
         if rows.empty or rows["reference"].nunique() > 1:
             return None
         if rows["draw"].isna().any():
@@ -239,7 +245,12 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
             if row["artifact"] == "text" or f"{paper}_{row['artifact']}" in wanted
         ]
         for protocol in about.protocols:
-            own = [row for row in rows if protocol in (row["protocol"] or protocol).split(";")]
+            own_draw = about.own_draw.get(protocol, ())
+            own = [
+                {**row, "draw": "0" if row["benchmark"] in own_draw else ""}
+                for row in rows
+                if protocol in (row["protocol"] or protocol).split(";")
+            ]
             ours = [numbers.find(row) for row in own]
             for over in ("subset", "model"):
                 ours = _averaged(own, ours, over)

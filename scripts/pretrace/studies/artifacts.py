@@ -87,7 +87,7 @@ def resolve_artifacts(
     for slug, artifact in artifacts.items():
         added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
         added["null_models"] = null_models(artifact, models.entries)
-        artifacts[slug] = with_names(artifact.model_copy(update=added), titles)
+        artifacts[slug] = with_names(artifact.model_copy(update=added), titles, benchmarks.entries)
     left_out |= methods_left_out(named, artifacts.values(), chosen)
     if file.positive_control:
         place = f"{path}: the positive control of an audit"
@@ -543,8 +543,10 @@ def slugs_shown(artifact: Artifact) -> set[str]:
     return set(filter(None, slugs))
 
 
-def with_names(artifact: Artifact, titles: Mapping[str, str]) -> Artifact:
-    """Return the artifact with the titles of what it shows, and of the models in names of views.
+def with_names(
+    artifact: Artifact, titles: Mapping[str, str], benchmarks: Mapping[str, BenchmarkEntry]
+) -> Artifact:
+    """Return the artifact with the titles of what it shows, and of the models in names of views; and units of lengths.
 
     Where two have one title, their slugs follow it.
     """
@@ -553,7 +555,10 @@ def with_names(artifact: Artifact, titles: Mapping[str, str]) -> Artifact:
     called = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
     several = Counter(called.values())
     names = {slug: title + f" ({slug})" * (several[title] > 1) for slug, title in called.items()}
-    panels = [panel.replaced(names=names) for panel in artifact.panels]
+    panels = [
+        panel.replaced(names=names, length_unit=benchmarks[panel.benchmark].length_unit)
+        for panel in artifact.panels
+    ]
     return artifact.model_copy(update={"names": names, "panels": panels})
 
 

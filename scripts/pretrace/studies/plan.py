@@ -300,7 +300,9 @@ class Plan:
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
         """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
-        benchmarks = [self.benchmark(slug) for slug in sorted({run.benchmark for run in self.study.runs})]
+        named = {run.benchmark for run in self.study.runs}
+        named |= {panel.benchmark for artifact in self._rendered for panel in artifact.panels}
+        benchmarks = [self.benchmark(slug) for slug in sorted(named)]
         texts = [each for each in benchmarks if each.is_fetched and each.entry.path is None]
         views = [view for view in self.stored_views if view.benchmark.is_fetched]
         released = {view.benchmark.slug for view in views if view.source == view.benchmark.record("views")}

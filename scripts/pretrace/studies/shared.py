@@ -31,7 +31,7 @@ File = str | list[str]
 PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 """The files of instructions for views that a model writes, by the view's family."""
 
-PRINTED = ("title", "unavailable", "caution", "rebuilt")
+PRINTED = ("title", "unavailable", "caution", "rebuilt", "length_unit")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
 MEMORY, TRAINING_MEMORY = 4000, 8000

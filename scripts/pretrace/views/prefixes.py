@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 EVALUATED = "evaluated"
-"""The kind of the texts that a draw is evaluated on, where the benchmark names how many; else all that are left."""
+"""The kind of the texts that a draw is evaluated on, where the benchmark names how many or has the authors' draw; else
+all that are left are evaluated."""
 
 COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
 """`nonmembers`: the document that replaces the non-members in this draw; "" for the benchmark's own labels."""
@@ -49,8 +50,8 @@ def draw_prefixes(
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
     of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
     another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
-    on (default: all that are left). `authors_draw`: draw 0 is as in Con-ReCall's released code. `InputError` if
-    a class has too few texts.
+    on (default: all that are left). `authors_draw`: draw 0 is as in Con-ReCall's released code, and evaluated on what
+    its shuffle leaves, in that order. `InputError` if a class has too few texts.
     """
     import pandas as pd
 
@@ -59,10 +60,12 @@ def draw_prefixes(
         labelled = with_nonmembers(benchmark, nonmembers) if nonmembers else benchmark
         for subset, of_subset in labelled.groupby(labelled["subset"].astype(str), sort=True):
             keys = {"draw": draw, "nonmembers": nonmembers, "subset": subset}
-            drawn = _authors_shots if authors_draw and draw == 0 else _shots
-            shots = list(drawn(of_subset, str(subset), pool, (seed, draw)))
-            evaluated = list(_evaluated(of_subset, shots, texts, seed)) if texts else []
-            rows += [keys | row for row in (*shots, *evaluated)]
+            if authors_draw and draw == 0:
+                drawn = list(_authors_draw(of_subset, str(subset), pool))
+            else:
+                drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
+                drawn += _evaluated(of_subset, drawn, texts, seed) if texts else []
+            rows += [keys | row for row in drawn]
     frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(COLUMNS[:-1], ignore_index=True)
 
@@ -114,11 +117,11 @@ def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
         )
 
 
-def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[int, int]) -> Iterator[Row]:
+def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator[Row]:
     """Draw as Con-ReCall's code: random.seed(42), the members of a length shuffled, then its non-members.
 
-    The code shuffles texts in the order of their source, which ids that are running numbers keep; it does not look for
-    equal texts.
+    The first texts are the shots, the others are evaluated in the order of the shuffle. The code shuffles texts in the
+    order of their source, which ids that are running numbers keep; it looks for no text that equals or overlaps a shot.
     """
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
         # the code seeds anew for each length
@@ -128,6 +131,8 @@ def _authors_shots(of_subset: "pd.DataFrame", subset: str, pool: int, _: tuple[i
             _check_pool(pool, len(ids), _texts_of(kind, subset), length)
             rng.shuffle(ids)
             yield from _rows(length, kind, ids[:pool])
+            yield from _rows(length, EVALUATED, ids[pool:])
+        yield from _rows(length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"]))
 
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
@@ -245,15 +250,19 @@ def balanced(
 ) -> set[str]:
     """Return of the evaluated ids as many of each class: the larger class is cut, in an order of the draw.
 
-    Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each non-member.
+    Cut within each subset and length, as Con-ReCall's code pairs a shuffled member with each shuffled non-member, in
+    the order of the draw's evaluated texts if it has them.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated)]
     seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
+    places = {id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))}
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
         classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
         smaller = min(map(len, classes))
-        chosen.update(id for ids in classes for id in _order(ids, *seed)[:smaller])
+        for ids in classes:
+            ordered = sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
+            chosen.update(ordered[:smaller])
     return chosen
 
 

@@ -142,7 +142,7 @@ def position_bars(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, frames = results.panels(artifact), []
     for panel in panels:
-        rows = _of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
+        rows = of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
         rows = rows[rows["order"].isin(ORDERS)].sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
         frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
@@ -154,7 +154,7 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     panels, document, frames = results.panels(artifact), artifact.options.document, []
     for panel in panels:
         rows = results.rows(artifact, panel, "letters", quantity="letter_probability")
-        rows = _of_document(artifact, panel, rows)
+        rows = of_document(artifact, panel, rows)
         rows = rows if document else rows[rows["label"].eq(0).fillna(False)]
         if rows.empty:
             raise artifact.empty("no non-member has answers with probabilities", panel)
@@ -167,10 +167,12 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, y_label, EVEN, subject=document or "non-members")
 
 
-def _of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:
+def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `options.document`, or of classes (""); an unknown name is an error with the nearest."""
     document = artifact.options.document
-    own = rows[rows["document"] == document]
+    own = rows[
+        rows["document"].str.replace("_", " ") == document.replace("_", " ")
+    ]  # as BookTection writes ids
     if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise artifact.error(f"unknown options.document '{document}': {hint}", panel)

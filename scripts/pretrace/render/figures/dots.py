@@ -12,6 +12,7 @@ from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     CHANCE,
@@ -88,11 +89,11 @@ CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
-    """Draw a facet a panel: a dot a document, by class and rising accuracy.
+    """Draw a facet a panel: a dot a document, by class and rising accuracy; `options.document` is named, and read.
 
     Upright lines are what the controls reach over the same documents.
     """
-    panels, facets, frames = results.panels(artifact), [], []
+    panels, facets, frames, readings = results.panels(artifact), [], [], []
     for panel in panels:
         rows = results.rows(artifact, panel, "accuracy")
         frame = rows[rows["document"] != ""].sort_values(["label", "value", "document"], ignore_index=True)
@@ -104,13 +105,20 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             for control, dashes in CONTROLS.items()
             if control in levels
         }
+        named = of_document(artifact, panel, frame)
+        values = [with_interval(estimate(row), 2) for row in records_of(named)]
+        beside = {}
+        for line, value in zip(named.index.tolist(), values, strict=True):
+            beside[line] = f"{lines[line]}\n{value}"
+            readings.append(f"{panel.name}, right answers about {lines[line]}: {value}.")
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
-        facets.append(Facet(title, dots, label, ticks=dict(reversed(lines.items())), across=across))
+        ticks = dict(reversed(lines.items()))
+        facets.append(Facet(title, dots, label, ticks=ticks, across=across, beside=beside))
     styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
     figure = draw_dots(facets, styles)
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
-    return Drawing(figure, frame, " ".join(results.cautions(panels)))
+    return Drawing(figure, frame, " ".join([*readings, *results.cautions(panels)]))
 
 
 PLACEBO, OWN = "a member document as the non-members", "the non-members"

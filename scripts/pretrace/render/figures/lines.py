@@ -179,7 +179,7 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
             rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
     title = (shared.replaced(label=None) if x == "model" else shared).name.removeprefix("models on ")
-    label = "length of the text (words)" if x == "length" else x
+    label = f"length of the text ({shared.length_unit})" if x == "length" else x
     return _metric_facet(artifact, title, label, rows, ticks)
 
 

@@ -27,6 +27,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     for place, panel in panels.items():
         entry = results.entries[panel.benchmark]
         about = {key: entry.get(key, "") for key in ("title", "source", "language")}
+        about["length_unit"] = panel.length_unit
         counts = _class_counts(results.texts(panel))
         labelled = counts["n_members"] + counts["n_nonmembers"]
         ratio = counts["n_members"] / labelled if labelled else None
@@ -59,7 +60,11 @@ def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
 def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
-    yield "Length (words)", Cell() if record["length"] is None else Cell(words=str(record["length"]))
+    other_unit = f" {record['length_unit']}" if record["length_unit"] != "words" else ""
+    yield (
+        "Length (words)",
+        Cell() if record["length"] is None else Cell(words=f"{record['length']}{other_unit}"),
+    )
     yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
     ratio = record["member_ratio"]
     yield "Non-members", Cell() if ratio is None else Cell(words=f"{100 * (1 - ratio):.1f} %")

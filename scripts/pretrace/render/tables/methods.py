@@ -61,7 +61,10 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     if options.unit == "document":
         notes += [*without_controls(shown["method"]), *results.cautions(panels)]
     values = [str(getattr(panel, options.blocks, "")) for panel in panels]
-    names = [f"{value} words" if options.blocks == "length" else artifact.called(value) for value in values]
+    names = [
+        f"{value} {panel.length_unit}" if options.blocks == "length" else artifact.called(value)
+        for value, panel in zip(values, panels, strict=True)
+    ]
     blocks: list[Block] = []
     for name, selection in product(dict.fromkeys(names), selections):
         own = shown[(shown["selection"] == selection) & (shown["panel"].map(names.__getitem__) == name)]
