@@ -11,7 +11,7 @@ import pytest
 from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
-from pretrace.benchmarks.layout import Reading, joined_hyphens, unwrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrapped, without_front_matter
 from pretrace.benchmarks.works import report_of, text_of, works_in
 from pretrace.runtime.errors import InputError
 
@@ -178,7 +178,7 @@ BODY = prose(6000, "body")
     ],
 )
 def test_front_matter_and_contents_are_left_out_and_counted(before, after, left_out):
-    reading = without_front_matter(Reading(before + BODY + after, "UTF-8"))
+    reading = without_front_matter(LaidOutText(before + BODY + after, "UTF-8"))
     kept = before.rpartition("Chapter I\n\n")[1] if "II" in before else "" if left_out else before
     assert reading.text == kept + BODY
     assert reading.left_out == left_out
@@ -186,7 +186,7 @@ def test_front_matter_and_contents_are_left_out_and_counted(before, after, left_
 
 def test_a_short_text_about_copyright_keeps_it():
     licence = "MIT License\n\nCopyright (c) 2020\n\n" + prose(200, "licence")
-    assert without_front_matter(Reading(licence, "UTF-8")).text == licence
+    assert without_front_matter(LaidOutText(licence, "UTF-8")).text == licence
 
 
 def encrypted(path: Path) -> Path:
@@ -220,7 +220,7 @@ REFUSED = {
 def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
     import gzip
 
-    monkeypatch.setattr(documents, "LARGEST", 50_000)
+    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 50_000)
     make, message = REFUSED[name]
     path = tmp_path / name
     if make is None:

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from pretrace.benchmarks import LOADERS, build, entry_of, imported
+from pretrace.benchmarks import LOADERS, benchmark_entry, build, imported
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
 
@@ -112,7 +112,7 @@ def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
 
     hub.pages["/data.zip"] = made.patents(4)
     entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")
-    texts = LOADERS["patentmia"](entry_of(entry), [source], 0)
+    texts = LOADERS["patentmia"](benchmark_entry(entry), [source], 0)
     assert [text.text_id for text in texts[:4]] == ["00000-064", "00000-128", "00000-256", "00000-512"]
     whole = made.chinese(random.Random(5), 1200)
     for text in texts[:4]:

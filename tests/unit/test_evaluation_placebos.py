@@ -10,7 +10,7 @@ from sklearn.metrics import roc_auc_score
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.placebos import KEYS, ends_of_time, first_of_any, placebos
+from pretrace.evaluation.placebos import PLACEBO_KEYS, ends_of_time, first_of_any, placebos
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
@@ -99,7 +99,7 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchma
 
 def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, table):
     metrics, _ = run(scored(benchmark), benchmark, resamples=10, settings=known)
-    keys = [key for key in KEYS if key != "length"]
+    keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
     expected = metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index]

@@ -8,7 +8,7 @@ import pytest
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import first_words, lines
+from pretrace.render.tables.audit import audit_lines, first_words
 from pretrace.runtime.files import read_parquet, write_parquet
 
 ARTIFACT = made_up.artifact("audit", panels=[golden.OWN])
@@ -26,7 +26,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     verdict = (
         f"Evidence of training: {made_up.MODEL} finds your 6 documents together (6 of 6 also alone) more"
     )
-    (line,) = lines(data)
+    (line,) = audit_lines(data)
     assert line.startswith(verdict)
     assert "likeliest reason" in line
     assert page.index(verdict) < page.index("<table")

@@ -10,7 +10,7 @@ import test_render_golden as golden
 from matplotlib.figure import Figure
 from test_extraction import EXTRACTION, texts_of, windows_table
 
-from pretrace.evaluation.extraction import summary
+from pretrace.evaluation.extraction import summarise
 from pretrace.render.figures.extraction import (
     GROUND,
     NARROWEST,
@@ -98,7 +98,7 @@ def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its
 def said(*documents, short=(), **settings) -> str:
     """The sentence on made-up windows: the works' names, labels and probabilities of windows of 50 of 500 tokens."""
     windows = windows_table(*documents)
-    return given_back("M", summary(windows, texts_of(windows, *short), EXTRACTION | settings))
+    return given_back("M", summarise(windows, texts_of(windows, *short), EXTRACTION | settings))
 
 
 def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():

@@ -11,7 +11,7 @@ from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.benchmarks.loaders.mimir import Mimir
 from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.corpora.readers.shards import stream_shard
-from pretrace.corpora.sources import entry_of as corpus_of
+from pretrace.corpora.sources import corpus_entry as corpus_of
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError

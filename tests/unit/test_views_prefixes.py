@@ -13,7 +13,7 @@ from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.prefixes import (
-    COLUMNS,
+    PREFIX_COLUMNS,
     balanced,
     draw_prefixes,
     evaluated,
@@ -58,7 +58,7 @@ def words_of(benchmark: pd.DataFrame, ids: Any) -> set[str]:
 def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> None:
     table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
-    assert list(prefixes.columns) == COLUMNS
+    assert list(prefixes.columns) == PREFIX_COLUMNS
     texts = table.set_index("text_id")
     assert len(prefixes) == 3 * 2 * 3 * 2 * 7
     for (_, subset, length, kind), pool in prefixes.groupby(["draw", "subset", "length", "kind"]):

@@ -12,10 +12,10 @@ from pretrace.seeds import seed_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "build", "entry_of", "imported"]
+__all__ = ["LOADERS", "benchmark_entry", "build", "imported"]
 
 
-def entry_of(plain: JsonObject) -> BenchmarkEntry:
+def benchmark_entry(plain: JsonObject) -> BenchmarkEntry:
     """Return a benchmark's entry as the class of its source, from the plain values that a job has of it."""
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
 
@@ -31,7 +31,7 @@ def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "
     """
     from pretrace.benchmarks.table import finish, warn_of_counts
 
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     texts = LOADERS[entry.source](entry, sources, seed_of("benchmark", entry.split or name, seed))
     warn_of_counts(texts, entry.expected, name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
@@ -42,7 +42,7 @@ def imported(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, 
 
     Raises `InputError` if the source holds no such view.
     """
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(

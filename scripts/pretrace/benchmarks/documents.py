@@ -1,6 +1,6 @@
 """Read the text of a document as people have it: EPUB, DOCX, PDF, HTML, Markdown, or text in any encoding.
 
-Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST`, XML is read
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST_DOCUMENT`, XML is read
 without entities, and what cannot be read is an `InputError` that names the file.
 """
 
@@ -18,7 +18,7 @@ from urllib.parse import unquote
 
 from pretrace.benchmarks.layout import (
     PAGE_NUMBER,
-    Reading,
+    LaidOutText,
     count_words,
     joined_hyphens,
     unwrapped,
@@ -27,7 +27,7 @@ from pretrace.benchmarks.layout import (
 from pretrace.benchmarks.rows import opened, unpacked_name
 from pretrace.runtime.errors import InputError
 
-LARGEST = 1 << 28
+LARGEST_DOCUMENT = 1 << 28
 """Bytes that a document, packed or unpacked, may have."""
 
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
@@ -38,13 +38,13 @@ def is_document(name: str) -> bool:
     return Path(unpacked_name(name)).suffix in _READERS
 
 
-def read_document(path: Path) -> Reading:
+def read_document(path: Path) -> LaidOutText:
     """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
     kind = Path(unpacked_name(path.name)).suffix
     try:
         with opened(path) as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
+            data = file.read(LARGEST_DOCUMENT + 1)
+        if len(data) > LARGEST_DOCUMENT:
             raise _too_large(path)
         reading = _READERS[kind](data, path)
     except (InputError, MemoryError):
@@ -66,20 +66,22 @@ def read_document(path: Path) -> Reading:
 
 
 def _too_large(path: Path) -> InputError:
-    return InputError(f"{path}: the document is larger than {LARGEST >> 20} MB, unpacked; divide it.")
+    return InputError(
+        f"{path}: the document is larger than {LARGEST_DOCUMENT >> 20} MB, unpacked; divide it."
+    )
 
 
 # text
 
 
-def _plain(data: bytes, path: Path) -> Reading:
+def _plain(data: bytes, path: Path) -> LaidOutText:
     text, encoding = _decoded(data, path)
     reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
     reading.encoding = encoding
     return reading
 
 
-def _markdown(data: bytes, path: Path) -> Reading:
+def _markdown(data: bytes, path: Path) -> LaidOutText:
     """Read Markdown as it is written, without a header of YAML."""
     reading = _plain(data, path)
     if header := re.match(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
@@ -118,7 +120,7 @@ def _shown(encoding: str) -> str:
     return encoding.replace("cp125", "Windows-125").replace("utf_", "utf-").replace("utf", "UTF")
 
 
-def _pdf(data: bytes, path: Path) -> Reading:
+def _pdf(data: bytes, path: Path) -> LaidOutText:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -134,7 +136,7 @@ def _pdf(data: bytes, path: Path) -> Reading:
     for page in file.pages:
         pages.append(page.extract_text())
         characters += len(pages[-1])
-        if characters > LARGEST:
+        if characters > LARGEST_DOCUMENT:
             raise _too_large(path)
     empty = sum(not page.strip() for page in pages)
     if sum(map(count_words, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
@@ -163,7 +165,7 @@ _NAVIGATION = {"nav", "footer", "form"}
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 
 
-def _html(data: bytes, path: Path) -> Reading:
+def _html(data: bytes, path: Path) -> LaidOutText:
     soup, encoding = _soup(data, path)
     return _of_soup(soup, encoding)
 
@@ -202,11 +204,11 @@ class _Place:
         )
 
 
-def _of_soup(soup: Any, encoding: str) -> Reading:
+def _of_soup(soup: Any, encoding: str) -> LaidOutText:
     from bs4 import Tag
     from bs4.element import PreformattedString
 
-    reading = Reading("", encoding)
+    reading = LaidOutText("", encoding)
     pieces: list[str] = []
     places, block = {id(soup): _Place()}, None
     # from outer tags to inner ones; the tree is not changed, which would take far longer
@@ -238,8 +240,8 @@ _PARTS = {
 """Parts of an EPUB that are left out, by their types and by the names of their files."""
 
 
-def _epub(data: bytes, path: Path) -> Reading:
-    reading, texts = Reading("", "EPUB"), []
+def _epub(data: bytes, path: Path) -> LaidOutText:
+    reading, texts = LaidOutText("", "EPUB"), []
     with _unpacked(data, path) as book:
 
         def soup_of(name: str) -> Any:
@@ -282,7 +284,7 @@ def _epub(data: bytes, path: Path) -> Reading:
 def _unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
     """Open a zip archive whose members are as large as they say, which Python sees to, and not too large together."""
     archive = zipfile.ZipFile(BytesIO(data))
-    if sum(member.file_size for member in archive.infolist()) > LARGEST:
+    if sum(member.file_size for member in archive.infolist()) > LARGEST_DOCUMENT:
         raise _too_large(path)
     return archive
 
@@ -301,7 +303,7 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 """The tag of what repeats the text before it, for programs that cannot show that."""
 
 
-def _docx(data: bytes, path: Path) -> Reading:
+def _docx(data: bytes, path: Path) -> LaidOutText:
     if not zipfile.is_zipfile(BytesIO(data)):
         raise InputError(
             f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
@@ -314,7 +316,7 @@ def _docx(data: bytes, path: Path) -> Reading:
     document = docx.Document(BytesIO(data))
     signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
     of_paragraph, text = qn("w:p"), qn("w:t")
-    reading, blocks = Reading("", "DOCX"), []
+    reading, blocks = LaidOutText("", "DOCX"), []
     # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
     for element in document.element.body.iter(of_paragraph):
         if next(element.iterancestors(_FALLBACK), None) is not None:
@@ -336,8 +338,8 @@ def _docx(data: bytes, path: Path) -> Reading:
     return reading
 
 
-_READERS: dict[str, Callable[[bytes, Path], Reading]] = {
+_READERS: dict[str, Callable[[bytes, Path], LaidOutText]] = {
     ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _markdown,
     ".markdown": _markdown, ".txt": _plain,
 }  # fmt: skip
-DOCUMENTS = ", ".join(_READERS)
+DOCUMENT_FORMATS = ", ".join(_READERS)

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks import entry_of
+from pretrace.benchmarks import benchmark_entry
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.dataset import DataSet
@@ -77,7 +77,7 @@ def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, atte
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):

@@ -19,7 +19,7 @@ from math import perm, prod
 from pathlib import Path
 
 from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.benchmarks.rows import Row, lines, rows
+from pretrace.benchmarks.rows import Row, read_lines, rows
 from pretrace.runtime.errors import InputError
 
 SLOT = "{word}"
@@ -27,7 +27,7 @@ SLOT = "{word}"
 TEMPLATE = " ".join([SLOT] * 12) + "."
 """Twelve words, which is about one line of a book."""
 
-SHORTEST = 4
+SHORTEST_WORD = 4
 """Letters of the shortest word that is taken from a text: shorter ones are mostly function words."""
 
 POSSIBLE = 1000
@@ -45,19 +45,19 @@ class Drawn:
 
 def words_of_list(path: Path) -> list[str]:
     """Return the distinct words of a file with one word (or name, or phrase) a line, in its order."""
-    words = list(dict.fromkeys(" ".join(line.split()) for line in lines(path) if line.strip()))
+    words = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path) if line.strip()))
     if not words:
         raise InputError(f"{path} has no words; write one a line.")
     return words
 
 
 def words_of_text(path: Path) -> list[str]:
-    """Return the distinct words in lower case of a text, sorted, of at least `SHORTEST` letters; so hardly a name."""
-    every = {word for line in lines(path) for word in re.findall(r"[^\W\d_]+", line)}
-    words = sorted(word for word in every if len(word) >= SHORTEST and word.islower())
+    """Return the distinct words in lower case of a text, sorted, of at least `SHORTEST_WORD` letters; so hardly a name."""
+    every = {word for line in read_lines(path) for word in re.findall(r"[^\W\d_]+", line)}
+    words = sorted(word for word in every if len(word) >= SHORTEST_WORD and word.islower())
     if not words:
         raise InputError(
-            f"{path} has no words of {SHORTEST} letters in lower case; give a list of words with --words."
+            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give a list of words with --words."
         )
     return words
 
@@ -65,7 +65,7 @@ def words_of_text(path: Path) -> list[str]:
 def templates_of(path: Path) -> list[str]:
     """Return the templates of a file, one on each line. Raises `InputError` at a line without `SLOT`."""
     templates = []
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             if SLOT not in line:
                 raise InputError(

@@ -29,7 +29,7 @@ def unit_of(language: str) -> str:
     return "characters" if language.lower()[:2] in _SCRIPTS else "words"
 
 
-def spans(text: str, unit: str) -> list[tuple[int, int]]:
+def unit_spans(text: str, unit: str) -> list[tuple[int, int]]:
     """Return where each word, or each character but white space, begins and ends in the text."""
     return [match.span() for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.languages import language_of, spans, unit_of
+from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
 from pretrace.benchmarks.layout import unwrapped
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works, read_work, text_of, works_in
@@ -39,7 +39,7 @@ def passages(text: str, size: int, most: int | None = None, unit: str = "words")
     shorter is left out. With `most`, at most this many are taken, from the middles of equal parts of the text without
     its margins.
     """
-    places = spans(text, unit)
+    places = unit_spans(text, unit)
     count = len(places)
     starts = list(range(0, count - size + 1, size))
     if most is not None and starts:
@@ -132,7 +132,7 @@ def cut_documents(
             )
         own = _rows(name, text, size, label, most, unit)
         if not own:
-            short.append(f"{name} ({len(spans(text, unit))} {unit})")
+            short.append(f"{name} ({len(unit_spans(text, unit))} {unit})")
         cut += own
     if not cut:
         which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"

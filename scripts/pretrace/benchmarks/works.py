@@ -10,9 +10,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pretrace.benchmarks.documents import DOCUMENTS, is_document, read_document
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS, is_document, read_document
 from pretrace.benchmarks.languages import language_of
-from pretrace.benchmarks.layout import Reading, is_wrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, is_wrapped, without_front_matter
 from pretrace.benchmarks.rows import stem_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of, digest, kind_of, read_json, sha256_file, write_json, write_text
@@ -65,7 +65,7 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         if is_document(file.name) and not any(part.startswith(".") for part in parts)
     ]  # fmt: skip
     if not documents:
-        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENTS}.")
+        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}.")
     works: dict[str, list[Path]] = {}
     for file in documents:
         alone = len(shown[file]) == 1
@@ -94,7 +94,7 @@ def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
 def read_work(work: Work) -> tuple[str, Report]:
     """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
     parts = [read_document(file) for file in work.files]
-    joined = Reading(
+    joined = LaidOutText(
         "\n\n".join(part.text for part in parts), ", ".join(dict.fromkeys(part.encoding for part in parts))
     )
     for part in parts:

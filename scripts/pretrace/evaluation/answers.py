@@ -8,9 +8,9 @@ import pandas as pd
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import interval, wilson_row
-from pretrace.questions.answering import LETTERS
+from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
-from pretrace.questions.known import CONTROLS
+from pretrace.questions.known import QUESTION_CONTROLS
 from pretrace.seeds import seed_of
 
 
@@ -26,7 +26,7 @@ def accuracies(
         for document, rows in own.groupby("document"):
             named = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
             yield keys | named | _accuracy(rows, "passage", resamples, seed_of(*names, document))
-        for control in CONTROLS:
+        for control in QUESTION_CONTROLS:
             rows = answered[answered["task"] == control]
             if len(rows):
                 mean = float(rows.groupby("document")["correct"].mean().mean())
@@ -87,7 +87,7 @@ def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator
             keys = {"document": document, "label": label, "calibration": calibration}
             deltas = rows[DELTAS].to_numpy(np.float64)
             after = rows[MEANS].to_numpy(np.float64) + deltas
-            for letter, values, added in zip(LETTERS, after.T, deltas.T, strict=True):
+            for letter, values, added in zip(OPTION_LETTERS, after.T, deltas.T, strict=True):
                 seed = seed_of(model, calibration, letter)
                 mean = mean_of_groups(values, rows["id"].to_numpy(str), resamples, seed)
                 yield {"quantity": "letter_probability", "letter": letter} | keys | mean

@@ -16,14 +16,14 @@ from pretrace.evaluation.audit_scores import (
     own_documents,
 )
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.exchange import Texts, Units, units_of
+from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
 from pretrace.evaluation.roc import Floats
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 
-COLUMNS = [
+AUDIT_COLUMNS = [
     "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n",
 ]  # fmt: skip
 """A row of an audit.
@@ -39,7 +39,7 @@ q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL`; of a c
 n                known units that the unit is compared with
 """
 
-UNITS = ("all", "document", "text", "control", "positive", "design")
+AUDIT_UNITS = ("all", "document", "text", "control", "positive", "design")
 COMBINED = "combined"
 """All methods that see the model together: the mean of a text's normal scores. Every p is of them."""
 
@@ -60,7 +60,7 @@ def audit(
     *,
     randomised: bool = False,
 ) -> pd.DataFrame:
-    """Return the table of `COLUMNS`: texts in question of `audited` against the known ones (label 0) of `known`.
+    """Return the table of `AUDIT_COLUMNS`: texts in question of `audited` against the known ones (label 0) of `known`.
 
     In question are the texts without a label or, where all have one, those with label 1. p is that of `exchange`: whole
     documents exchange their labels or, if `randomised`, the texts of each document that holds both kinds. A text
@@ -114,17 +114,17 @@ def audit(
 
 
 def _table(rows: Sequence[Record]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
+    frame = pd.DataFrame(rows).reindex(columns=AUDIT_COLUMNS)
     frame["q"] = _adjusted(frame)
     control = frame["unit"] == "control"
     frame["flagged"] = np.where(
         control, frame["flagged"].eq(True) | frame["p"].le(LEVEL), frame["q"].le(LEVEL)
     )
-    frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
+    frame["unit"] = pd.Categorical(frame["unit"], AUDIT_UNITS, ordered=True)
     words = [*OF_METHOD, "id", "document"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
-    return frame.astype({"unit": object, "flagged": bool})[COLUMNS]
+    return frame.astype({"unit": object, "flagged": bool})[AUDIT_COLUMNS]
 
 
 def _design_row(id: str, score: float) -> Record:
@@ -137,7 +137,7 @@ def _shown(document: str) -> str:
 
 def _compared(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, randomised: bool
-) -> tuple[pd.DataFrame, Texts, list[tuple[str, str]]]:
+) -> tuple[pd.DataFrame, AuditedTexts, list[tuple[str, str]]]:
     """Return `id, document, subset, length, suspect` of the texts that are compared, their scores, and our methods.
 
     Known texts of a document in question take no part; if labels were drawn at random within documents, these texts
@@ -164,7 +164,7 @@ def _compared(
     codes = pd.factorize(frame["document"])[0], frame.groupby(SLICE, sort=True).ngroup()
     scores = wide.to_numpy(np.float64)[chosen]
     document, slices = (np.asarray(code, dtype=np.intp) for code in codes)
-    return frame, Texts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
+    return frame, AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
 
 
 def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
@@ -186,7 +186,7 @@ def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchma
 
 
 def _rows(
-    frame: pd.DataFrame, texts: Texts, methods: Sequence[tuple[str, str]], *, single: bool
+    frame: pd.DataFrame, texts: AuditedTexts, methods: Sequence[tuple[str, str]], *, single: bool
 ) -> Iterator[Record]:
     """Yield rows of all texts in question, of their documents and, if they are `single` texts, of each; the design."""
     ranks = texts.ranks(combined_methods(texts, methods))
@@ -202,7 +202,7 @@ def _rows(
 
 
 def _of_method(
-    frame: pd.DataFrame, texts: Texts, units: Units, scores: Floats, named: tuple[str, str]
+    frame: pd.DataFrame, texts: AuditedTexts, units: Units, scores: Floats, named: tuple[str, str]
 ) -> Iterator[Record]:
     """Yield the row of all texts in question and, but for labels drawn within documents, one of each document."""
     about = dict(zip(OF_METHOD, named, strict=True)) | {"n": int((~units.suspect).sum())}
@@ -230,7 +230,7 @@ def _mean(scores: Floats) -> float:
     return float(scores.mean()) if len(scores) else np.nan
 
 
-def _of_texts(frame: pd.DataFrame, texts: Texts, ranks: Floats) -> Iterator[Record]:
+def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterator[Record]:
     """Yield each text in question with its p: (1 + the known documents' shares of texts that lie as high) / (1 + K).
 
     The texts of a document are alike, so that each of the K known documents counts as one: Lee, Barber and Willett,
@@ -251,7 +251,7 @@ def _of_texts(frame: pd.DataFrame, texts: Texts, ranks: Floats) -> Iterator[Reco
             }  # fmt: skip
 
 
-def combined_methods(texts: Texts, methods: Sequence[tuple[str, str]]) -> list[int]:
+def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) -> list[int]:
     """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
 
     Without methods in which more than `LEVEL` of the texts tie at the highest score, such as SURP where many texts have
@@ -269,7 +269,7 @@ def _tied(scores: Floats) -> float:
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _design(frame: pd.DataFrame, texts: Texts, units: Units) -> Iterator[Record]:
+def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[Record]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
     ours, theirs = (frame[texts.suspect == side] for side in (True, False))
     numbers_of_texts = range(1, 1001) if not texts.within else ()

@@ -66,7 +66,7 @@ _TYPES = {
     "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8", "log_p_top": "f8", "greedy": "?",
     "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
 }  # fmt: skip
-COPIES = ((3, 1_000), (5, np.inf))
+COPIED_RUNS = ((3, 1_000), (5, np.inf))
 """(tokens of a run that a model copies, at most this many tokens after the same run). The first pair finds lists that
 count; without its bound, a book would repeat itself everywhere (tests/bench/bench_repeats.py)."""
 
@@ -87,7 +87,7 @@ def windows_of(
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
     if frame.empty:
         message = "%s: no text has the %d tokens that a window takes: give longer texts, or lower the run's extraction."
-        logger.warning(message, index.manifest["benchmark"], tokens_of(extraction))
+        logger.warning(message, index.manifest["benchmark"], window_tokens(extraction))
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
     frame = frame.sort_values(["subset", "length", "document", "text_id", "at"], ignore_index=True)[WINDOWS]
@@ -98,7 +98,7 @@ def windows_of(
     return frame
 
 
-def tokens_of(extraction: Mapping[str, Any]) -> int:
+def window_tokens(extraction: Mapping[str, Any]) -> int:
     """Return the tokens that a window and what is read before it take at least."""
     return int(extraction["suffix"] + extraction.get("prefix", extraction.get("context")))
 
@@ -235,7 +235,7 @@ def repeating(ids: np.ndarray, size: int) -> np.ndarray:
     They tell nothing of training.
     """
     copied = np.zeros(len(ids), dtype=bool)
-    for run, within in COPIES:
+    for run, within in COPIED_RUNS:
         runs = pd.DataFrame(sliding_window_view(ids, min(run, len(ids))))
         since = pd.Series(runs.index).groupby([runs[place] for place in runs]).diff()
         for place in runs:
@@ -271,7 +271,7 @@ def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
     return sorted(chosen)
 
 
-def summary(
+def summarise(
     windows: pd.DataFrame,
     texts: pd.DataFrame,
     extraction: Mapping[str, Any],
@@ -286,7 +286,7 @@ def summary(
     texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
-    settings["least"] = tokens_of(extraction)
+    settings["least"] = window_tokens(extraction)
     known, rows = texts, []
     if elsewhere is not None:
         about = elsewhere[["text_id", "document", "label"]].drop_duplicates()

@@ -24,9 +24,9 @@ from pretrace.runtime.logs import Progress
 from pretrace.seeds import seed_of
 from pretrace.views.prefixes import with_nonmembers
 
-KEYS = [*(key for key in metrics.KEYS if key not in ("unit", "setting", "draw")), "metric"]
-COLUMNS = [
-    *KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
+PLACEBO_KEYS = [*(key for key in metrics.METRIC_KEYS if key not in ("unit", "setting", "draw")), "metric"]
+PLACEBO_COLUMNS = [
+    *PLACEBO_KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
 ]  # fmt: skip
 """In the row of the non-members' own document (`placebo` False): `mean` and `sd` of the placebos' values, `z`, how many
 sd the value lies above the mean, its `rank` from the top (ties count against), and how many `placebos` there are; NaN
@@ -83,7 +83,7 @@ def placebos(
 
 def empty_placebos() -> pd.DataFrame:
     """Return the empty table, of a benchmark without placebos."""
-    return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
+    return pd.DataFrame(columns=PLACEBO_COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
@@ -139,14 +139,20 @@ def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
         return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))
     of_placebos = rows[rows["placebo"]]
-    summaries = of_placebos.groupby(KEYS, dropna=False)["value"].agg(mean="mean", sd="std", placebos="size")
-    pairs = of_placebos.merge(rows.loc[~rows["placebo"], [*KEYS, "value"]], on=KEYS, suffixes=("", "_real"))
+    summaries = of_placebos.groupby(PLACEBO_KEYS, dropna=False)["value"].agg(
+        mean="mean", sd="std", placebos="size"
+    )
+    pairs = of_placebos.merge(
+        rows.loc[~rows["placebo"], [*PLACEBO_KEYS, "value"]], on=PLACEBO_KEYS, suffixes=("", "_real")
+    )
     pairs = pairs.assign(rank=pairs["value"] >= pairs["value_real"])
-    summaries["rank"] = 1 + pairs.groupby(KEYS, dropna=False)["rank"].sum()
-    table = rows.merge(summaries.reset_index(), on=KEYS, how="left")
+    summaries["rank"] = 1 + pairs.groupby(PLACEBO_KEYS, dropna=False)["rank"].sum()
+    table = rows.merge(summaries.reset_index(), on=PLACEBO_KEYS, how="left")
     table["z"] = (table["value"] - table["mean"]) / table["sd"].where(table["sd"] > 0)
     table.loc[table["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
-    return table[COLUMNS].sort_values([*KEYS, "placebo", "document"], kind="stable", ignore_index=True)
+    return table[PLACEBO_COLUMNS].sort_values(
+        [*PLACEBO_KEYS, "placebo", "document"], kind="stable", ignore_index=True
+    )
 
 
 def first_of_any(frame: pd.DataFrame) -> tuple[int, int]:

@@ -64,7 +64,7 @@ def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-UNITS = {"text": text_units, "document": labelled_documents}
+UNIT_TABLES = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
@@ -74,7 +74,7 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
             if kind not in scores:
-                scores[kind] = UnitScores(UNITS[kind](benchmark), {}, {})
+                scores[kind] = UnitScores(UNIT_TABLES[kind](benchmark), {}, {})
             units, columns, shots_used = scores[kind]
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
             places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))

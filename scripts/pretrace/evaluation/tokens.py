@@ -20,7 +20,7 @@ from pretrace.methods.surp import surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
-from pretrace.views.readings import KINDS, PassKey, Reading, Shots
+from pretrace.views.readings import PREFIX_KINDS, PassKey, Reading, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -76,7 +76,7 @@ class Passes:
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
         given = [other.shots for other in self.complete(texts) if replace(other, shots=None) == reading]
-        drawn = [shots for shots in given if shots and shots.prefix.kind in KINDS]
+        drawn = [shots for shots in given if shots and shots.prefix.kind in PREFIX_KINDS]
         plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
         return sorted(
             plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
@@ -193,7 +193,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
         for reading in passes.readings(texts):
             rows = [passes.index.rows[key] for key in passes.keys(texts) if key.reading == reading]
             if all(row["statistics"] != "logprobs" for row in rows):
-                tokens = tokens_of(passes, texts, reading)
+                tokens = class_tokens(passes, texts, reading)
                 points = [
                     own.surprising[["entropy", "logprob"]]
                     .set_axis(["x", "y"], axis=1)
@@ -205,7 +205,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def tokens_of(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
+def class_tokens(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
     """Return the tokens of members (1) and non-members (0); raises if either class has none.
 
     Which tokens are surprising `methods.surp.surprising` says, at SURP's default setting.

@@ -17,7 +17,7 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.views.prefixes import shot_texts
 from pretrace.views.readings import PassKey, Prefix, Shots
-from pretrace.views.stored import StoredView, viewed
+from pretrace.views.stored import ViewTexts, viewed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 ROWS_AT_ONCE = 5_000  # texts whose statistics are alive at a time
 
-Row = TokenStatistics | str
+TextStatistics = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
 Complete = Callable[[str, Any], TokenStatistics | str]
@@ -54,7 +54,7 @@ class ScoreKey(NamedTuple):
     inner_start: bool = False
 
 
-class PassReader(dict[str, list[Row]]):
+class PassReader(dict[str, list[TextStatistics]]):
     """Text id -> the rows of its variants, in order, of some of a slice's texts at a time; see `step`.
 
     A pass of 10^6 texts is never in memory as a whole. Its file is ordered by text id.
@@ -62,7 +62,7 @@ class PassReader(dict[str, list[Row]]):
 
     def __init__(self, batches: "Iterator[pa.RecordBatch]") -> None:
         self._batches = batches
-        self._ahead: list[tuple[str, int, Row]] = []
+        self._ahead: list[tuple[str, int, TextStatistics]] = []
 
     def step(self, last: str) -> None:
         """Go on to the texts after the last step's, up to the id `last`."""
@@ -80,7 +80,7 @@ class PassReader(dict[str, list[Row]]):
             self[id] = [row for _, _, row in sorted(of_text, key=lambda row: row[1])]
         del self._ahead[:reached]
 
-    def only(self, id: str) -> Row | None:
+    def only(self, id: str) -> TextStatistics | None:
         """Return the row of a text, in a pass over the texts themselves; None if it has none."""
         rows = self.get(id, [])
         if len(rows) > 1:
@@ -92,14 +92,14 @@ class PassReader(dict[str, list[Row]]):
         return row.logprobs if isinstance(row, TokenStatistics) else ABSENT
 
 
-def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
+def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, TextStatistics]]:
     token_ids = _arrays(batch, "token_ids", np.int64)
     numbers = {name: _arrays(batch, name, np.float64) for name in ("logprobs", *FULL_VOCABULARY)}
     columns = ("text_id", "variant", "skipped", "shots_used")
     ids, variants, reasons, shots_used = (batch[column].to_pylist() for column in columns)
-    rows: list[tuple[str, int, Row]] = []
+    rows: list[tuple[str, int, TextStatistics]] = []
     for i, reason in enumerate(reasons):
-        statistics: Row = reason or "no scored token"
+        statistics: TextStatistics = reason or "no scored token"
         if not reason and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
             statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=shots_used[i])
@@ -133,7 +133,7 @@ class Inputs:
     """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs have for them."""
     prefixes: "pd.DataFrame | None" = None
     """The shots drawn from the benchmark."""
-    views: Mapping[str, StoredView] = field(default_factory=dict)
+    views: Mapping[str, ViewTexts] = field(default_factory=dict)
     """The stored views among the views of the texts, by name."""
     language: str = ""
     """The benchmark's language tag."""

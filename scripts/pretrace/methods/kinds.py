@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrace.methods.inputs import Complete, Inputs, Row
+from pretrace.methods.inputs import Complete, Inputs, TextStatistics
 from pretrace.methods.registry import input_kind
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
@@ -43,7 +43,7 @@ def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
     )
 
 
-def aligned(text: TokenStatistics, row: Row | None) -> Floats:
+def aligned(text: TokenStatistics, row: TextStatistics | None) -> Floats:
     """Return the log-probabilities of another model's row of the text if its tokens are known to be the same."""
     if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
         return ABSENT

@@ -11,8 +11,8 @@ import torch
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import STATISTICS, Request
-from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of, way_name
+from pretrace.passes.requests import TOKEN_STATISTICS, Request
+from pretrace.passes.sharing import EncodedPrefix, PrefixSharing, sharing_of, way_name
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -30,7 +30,7 @@ class Engine:
         self.name = name
         self.batch_tokens = batch_tokens
         self.features = Features(model)
-        self._encoded: Encoded | None = None
+        self._encoded: EncodedPrefix | None = None
         if not self.features.has_separate_head:
             log.info(
                 "%s: the output layer is not plain linear; its logits are taken from the whole model", name
@@ -54,7 +54,7 @@ class Engine:
         copies: dict[bytes, list[int]] = {}
         for index, request in enumerate(window):
             copies.setdefault(request.tokens.tobytes(), []).append(index)
-        empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
+        empty = np.zeros((len(TOKEN_STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
         todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
         for request in (window[indices[0]] for indices in todo):
@@ -138,7 +138,7 @@ class Engine:
     def _shares(self, prompt_prefix: PromptPrefix) -> bool:
         return bool(prompt_prefix.shots) and self.sharing is not None
 
-    def _encoding(self, prompt_prefix: PromptPrefix) -> Encoded | None:
+    def _encoding(self, prompt_prefix: PromptPrefix) -> EncodedPrefix | None:
         """The shared prompt prefix, encoded; the last one is reused if it begins with this one."""
         if not prompt_prefix.shots or self.sharing is None:
             return None
@@ -178,7 +178,7 @@ class Engine:
         targets: list[np.ndarray],
         ends: list[int],
         prompt_prefix: PromptPrefix,
-        encoded: Encoded | None,
+        encoded: EncodedPrefix | None,
         statistics: str,
     ) -> torch.Tensor:
         """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
@@ -192,7 +192,7 @@ class Engine:
         return self.features.statistics(rows, sent(np.concatenate(targets), read.device), statistics)
 
     def _read(
-        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: Encoded | None
+        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: EncodedPrefix | None
     ) -> torch.Tensor:
         """Compute features of each input token, after the features of the last token of a shared prompt prefix."""
         if encoded is None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from pretrace.passes.attention import SHARED_PREFIX
-from pretrace.passes.requests import STATISTICS
+from pretrace.passes.requests import TOKEN_STATISTICS
 from pretrace.passes.statistics import Reduction, base_of, output_layer
 
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
@@ -109,7 +109,7 @@ class Features:
         """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], ordered as in `requests.STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
-        out = torch.empty(len(STATISTICS[statistics]), len(targets), device=rows.device)
+        out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device)
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 

@@ -46,10 +46,10 @@ class PassIndex:
         """
         import pyarrow as pa
 
-        from pretrace.passes.store import SCHEMA
+        from pretrace.passes.store import PASS_SCHEMA
 
         tables = [read_table(file) for file in self._files(key)]
-        return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        return pa.concat_tables(tables) if tables else PASS_SCHEMA.empty_table()
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
         """Yield a pass as `read` gives it, in batches of at most this many rows; one chunk is in memory at a time."""

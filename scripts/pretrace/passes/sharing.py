@@ -117,7 +117,7 @@ class SteppedState:
         )
 
 
-Encoded = SharedCache | SteppedState
+EncodedPrefix = SharedCache | SteppedState
 PrefixSharing = type[SharedCache] | type[SteppedState]
 
 
@@ -209,7 +209,9 @@ def _off(way: PrefixSharing, features: Features) -> float:
     return max(_distance(encoded, prefix, texts, features) for prefix in prefixes)
 
 
-def _distance(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features) -> float:
+def _distance(
+    encoded: EncodedPrefix, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features
+) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are expected."""
     prompt_prefix = torch.tensor([token for part in parts for token in part])
     whole = features(torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False)

@@ -15,7 +15,7 @@ from pretrace.models.tokens import start_token_ids
 from pretrace.passes.features import Features, sent
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Opening, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
@@ -46,7 +46,7 @@ class LocalAnswerer:
             return answers
 
         # after tokens of its own, each letter as the tokenizer encodes it alone, which is the one DE-COP's code reads
-        alone = [[self._encoded(letter)[-1]] for letter in LETTERS]
+        alone = [[self._encoded(letter)[-1]] for letter in OPTION_LETTERS]
         spellings = alone if written else self._spellings
 
         tree = self._reader.tree([ids[place] for place in fitting], written)
@@ -177,7 +177,7 @@ class LocalAnswerer:
                 f"{self._name} gives a probability that is not a number: weights or activations overflow. Set "
                 "dtype: float32 for this model; if it is float32, its weights are damaged."
             )
-        return Letters(probabilities, LETTERS[probabilities.index(max(probabilities))])
+        return Letters(probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))])
 
     @cached_property
     def _model(self) -> Any:
@@ -192,11 +192,11 @@ class LocalAnswerer:
         """Return the ids of each letter: every token that is the letter, with or without white space around it."""
         size = min(len(self.tokenizer), self._reader.features.vocabulary)
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
-        ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}
+        ids_of: dict[str, list[int]] = {letter: [] for letter in OPTION_LETTERS}
         for id, text in enumerate(written):
             if text.strip() in ids_of:
                 ids_of[text.strip()].append(id)
-        if lacking := [letter for letter in LETTERS if not ids_of[letter]]:
+        if lacking := [letter for letter in OPTION_LETTERS if not ids_of[letter]]:
             raise InputError(
                 f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, so it can answer no "
                 "multiple-choice question; leave de_cop out of its runs."

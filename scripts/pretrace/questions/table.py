@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-SCHEMA = pa.schema({
+ANSWER_SCHEMA = pa.schema({
     "task": pa.string(), "setting": pa.string(), "document": pa.string(), "label": pa.int64(), "subset": pa.string(),
     "length": pa.int64(), "passage": pa.int64(), "paraphraser": pa.string(), "permutation": pa.int64(),
     "true_answer": pa.string(), "p_a": pa.float64(), "p_b": pa.float64(), "p_c": pa.float64(), "p_d": pa.float64(),

@@ -81,7 +81,7 @@ def conditions(artifact: Artifact, rows: Sequence[Record], metrics: Sequence[str
     """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference."""
     named = joined([metric_label(metric) for metric in metrics or artifact.metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
-        notes = [f"{named}; {DOCUMENTS}"]
+        notes = [f"{named}; {OVER_DOCUMENTS}"]
     else:
         notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
     options = {row["reference"] for row in rows if is_question(row["method"])}
@@ -119,7 +119,7 @@ OF_THIS_SIZE = (
     "A true positive rate and its interval are for test sets of this size: with few non-members the rate is on average "
     "higher than with many."
 )
-DOCUMENTS = (
+OVER_DOCUMENTS = (
     "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
     "options of each passage), or the mean over its passages."
 )

@@ -11,8 +11,8 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
-from pretrace.evaluation.metrics import EACH, KEYS, rows_like
-from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
+from pretrace.evaluation.placebos import PLACEBO_KEYS as PLACEBO_KEYS
 from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
@@ -21,7 +21,7 @@ from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
-Pair = tuple[str, str]
+PairSlugs = tuple[str, str]
 
 STAR_LEVEL = 0.05
 
@@ -41,15 +41,15 @@ class Results:
     def _frames(self) -> dict[Path, pd.DataFrame]:
         return {}
 
-    def has(self, kind: str, key: Pair | str) -> bool:
+    def has(self, kind: str, key: PairSlugs | str) -> bool:
         return key in self.paths.get(kind, {})
 
-    def path(self, kind: str, key: Pair | str) -> Path:
+    def path(self, kind: str, key: PairSlugs | str) -> Path:
         if not self.has(kind, key):
             raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
         return Path(self.paths[kind][key])
 
-    def read(self, kind: str, key: Pair | str) -> pd.DataFrame:
+    def read(self, kind: str, key: PairSlugs | str) -> pd.DataFrame:
         """Read a whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
         path = self.path(kind, key)
         if path not in self._frames:
@@ -135,7 +135,9 @@ class Results:
         """
         if not self.has(kind, panel.pair):
             return pd.DataFrame()
-        return rows_like(self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else KEYS)
+        return rows_like(
+            self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
+        )
 
     def texts(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""

@@ -22,7 +22,7 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
-Kind = Literal["model", "dataset"]
+RepositoryKind = Literal["model", "dataset"]
 T = TypeVar("T")
 
 MANIFEST = "files.json"
@@ -89,11 +89,11 @@ def pinned(path: str | None) -> Iterator[None]:
         _PINS.reset(token)
 
 
-def _revision_of(hub: str, kind: Kind, revision: str) -> str:
+def _revision_of(hub: str, kind: RepositoryKind, revision: str) -> str:
     return (_PINS.get() or {}).get(f"{kind}s", {}).get(hub, revision)
 
 
-def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Snapshot:
+def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[str]) -> Snapshot:
     """Fetch the files whose names match one of the shell patterns, unless they are in the cache.
 
     `*` also matches `/`. Raises `InputError` with the remedy if the repository, its revision or the network is
@@ -115,7 +115,12 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
 
 
 def listing(
-    hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None, *, fetchable: bool = False
+    hub: str,
+    kind: RepositoryKind,
+    revision: str,
+    names: Sequence[str] | None = None,
+    *,
+    fetchable: bool = False,
 ) -> Listing:
     """List the files of a repository at a revision, or the files of `names` that it has, without fetching any.
 
@@ -142,7 +147,7 @@ def listing(
     return Listing(str(info.sha), bool(info.gated), files)
 
 
-def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
+def names_in(hub: str, kind: RepositoryKind, revision: str) -> list[str]:
     """List the names of all files of a repository at a revision, sorted."""
     from huggingface_hub import HfApi
 
@@ -151,7 +156,7 @@ def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
         return sorted(_with_retries(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
 
-def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
+def fetch_file(hub: str, kind: RepositoryKind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
     """Fetch one file into `folder`, outside the cache, and compare it with the hub's own record of it.
 
     Returns its path and the commit that the revision names. The client resumes a download that broke off. Raises
@@ -195,7 +200,7 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
     write_json(folder / MANIFEST, {"repositories": described})
 
 
-def files_of(source: Path) -> list[tuple[str, Path]]:
+def fetched_files(source: Path) -> list[tuple[str, Path]]:
     """List (name in the repository, path) of what was fetched, or of a user's file or folder; sorted.
 
     `source`: a `files.json`, a folder or a file.
@@ -259,7 +264,7 @@ def repositories_of(record: Path) -> list[Fetched]:
 
 
 @contextmanager
-def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
+def explained(hub: str, kind: RepositoryKind, revision: str) -> Iterator[None]:
     """Turn what the hub's client raises into an `InputError` with the remedy."""
     import httpx2
     from huggingface_hub import constants, errors

@@ -51,7 +51,7 @@ class _UniqueKeyLoader(_Loader):
         return mapping
 
 
-DEEPEST, LARGEST, LONGEST_TEXT = 30, 1_000_000, 10_000
+DEEPEST, MOST_VALUES, LONGEST_TEXT = 30, 1_000_000, 10_000
 """Levels of nesting, values with all aliases written out, and characters of a text that a file may have."""
 
 
@@ -78,8 +78,8 @@ def _check_shape(text: str) -> None:
             sizes |= {anchor: size} if anchor else {}
             (anchor, before), inner = above.pop(), size
             size = before + inner
-        if size > LARGEST:
-            problem = f"its aliases stand for more than {LARGEST:,} values"
+        if size > MOST_VALUES:
+            problem = f"its aliases stand for more than {MOST_VALUES:,} values"
         if problem:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=cast(Any, event.start_mark))
 
@@ -247,7 +247,7 @@ class Unrepeated(NamedTuple):
         return value
 
 
-MOST, MOST_CHARACTERS = 20, 4_000
+MOST_MISTAKES, MOST_CHARACTERS = 20, 4_000
 """Mistakes that are told at once, and their characters: one screen."""
 
 
@@ -265,7 +265,7 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
         lines = [f"{where}: {line}" for line in _explained(error, value, kind, path)]
-        shown = lines[:MOST]
+        shown = lines[:MOST_MISTAKES]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
         more = [f"{where}: and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.documents import DOCUMENTS
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import FORMATS, rows, stem_of
@@ -25,7 +25,7 @@ from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
-NAME, TEXTS, WORKS = "audit", "texts", "works"
+NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
 GIVEN = ("texts", "model", "known", "language")
@@ -62,7 +62,7 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
                 f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
-                f"{DOCUMENTS}), or a file of passages: {FORMATS}."
+                f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
             )
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     # files of one name in other folders get another study
@@ -73,14 +73,16 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     # before the works are read, which takes a while
     slug, models = _model(config.model, kinds["model"], folder)
     cut = _cut(texts, known)
-    entry = given["benchmarks"][TEXTS] | located | {"language": config.language or _language(texts)}
-    benchmarks = {TEXTS: entry}
+    entry = given["benchmarks"][TEXTS_SLUG] | located | {"language": config.language or _language(texts)}
+    benchmarks = {TEXTS_SLUG: entry}
     runs = [{"model": slug, **run} for run in given["runs"]]
     if cut is not None:
-        benchmarks = {TEXTS: entry | {"cut": cut.to_json()}, WORKS: entry}
+        benchmarks = {TEXTS_SLUG: entry | {"cut": cut.to_json()}, WORKS_SLUG: entry}
         # passages are scored, and whole works are read for what the model gives back
         reading = [run for run in runs if "extraction" in run]
-        runs += [{"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")} for run in reading]
+        runs += [
+            {"model": slug, "benchmark": WORKS_SLUG, "extraction": run.pop("extraction")} for run in reading
+        ]
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
 
 
@@ -182,7 +184,7 @@ def parameters_in(name: str) -> float | None:
 
 
 POSITIVE_CONTROL = "famous_passages"
-PLAIN = {"logprobs", "entropies", "variances", "highest", "ranks", "top40"}
+PLAIN_STATISTICS = {"logprobs", "entropies", "variances", "highest", "ranks", "top40"}
 """What the pass over a text itself gives."""
 
 
@@ -209,7 +211,7 @@ def positive_runs(
         methods: list[str | dict[str, Any]] = [
             {item.method: item.parameters} if item.parameters else item.method
             for item in run.methods
-            if {*METHODS[item.method].needs} <= PLAIN
+            if {*METHODS[item.method].needs} <= PLAIN_STATISTICS
         ]
         if (run.model, run.benchmark) in audited and applies and methods:
             written = WrittenRun(

@@ -28,7 +28,7 @@ BYTES_A_TOKEN = 4
 """Of English texts, about; of Chinese, whose characters have three bytes, about right as well."""
 TOKENS_OF_A_TEXT = 250
 """Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
-TEXTS = 2000
+ASSUMED_TEXTS = 2000
 """Number of texts assumed for a subset if the registry does not state it."""
 ENCODINGS = 64
 """Options that the 24 orders of a DE-COP question encode; orders share what they begin with."""
@@ -44,7 +44,7 @@ STORED = 30
 """Bytes of results for each token that passes read: 141 MB for 4.6 million in the embedded study."""
 
 
-class Place(NamedTuple):
+class SizedSlice(NamedTuple):
     """A subset and length of a benchmark. `stated`: its texts, None if not known; `tokens` of each, about."""
 
     subset: str
@@ -54,15 +54,15 @@ class Place(NamedTuple):
 
     @property
     def texts(self) -> int:
-        return TEXTS if self.stated is None else self.stated
+        return ASSUMED_TEXTS if self.stated is None else self.stated
 
 
-class Work(NamedTuple):
+class Workload(NamedTuple):
     """The tokens that a model reads and writes for a place of a benchmark; `passed`: those that passes read."""
 
     model: str
     benchmark: str
-    place: Place
+    place: SizedSlice
     read: float
     written: float = 0
     passed: float = 0
@@ -95,7 +95,7 @@ def measured(plan: Plan) -> dict[str, str]:
 
 def estimate(plan: Plan, flops: float, tables: Tables) -> list[Line]:
     """Return a line for each model that reads, writes or is fetched, the longest first, and one for all."""
-    done: dict[str, list[Work]] = defaultdict(list)
+    done: dict[str, list[Workload]] = defaultdict(list)
     for model in plan.models_read:
         if isinstance(model.entry, HubModel):
             done[model.slug] = []
@@ -110,7 +110,7 @@ def estimate(plan: Plan, flops: float, tables: Tables) -> list[Line]:
     return [*lines, total._replace(gpus=max((line.gpus for line in lines), default=0))]
 
 
-def _line(slug: str, entry: ModelEntry, done: Sequence[Work], flops: float) -> Line:
+def _line(slug: str, entry: ModelEntry, done: Sequence[Workload], flops: float) -> Line:
     read, written, passed = (
         sum(getattr(work, key) for work in done) for key in ("read", "written", "passed")
     )
@@ -134,7 +134,7 @@ def _api(plan: Plan, model: str) -> Api | None:
     return entry.api if isinstance(entry, ApiModel) else None
 
 
-def works(plan: Plan, tables: Tables | None = None) -> Iterator[Work]:
+def works(plan: Plan, tables: Tables | None = None) -> Iterator[Workload]:
     """Yield what the models read and write: passes, questions, paraphrases and continuations, of each place once."""
     known = tables or {}
     for pair in plan.reading_pairs:
@@ -151,29 +151,29 @@ def works(plan: Plan, tables: Tables | None = None) -> Iterator[Work]:
     }
     for benchmark, writer in sorted(paraphrases):
         if _api(plan, writer):
-            for place in places(plan.benchmark(benchmark).entry, WHOLE, known.get(benchmark)):
+            for place in slices_read(plan.benchmark(benchmark).entry, WHOLE, known.get(benchmark)):
                 read, written = WORDING["paraphrase"] + place.tokens, PARAPHRASES * place.tokens
-                yield Work(writer, benchmark, place, place.texts * read, place.texts * written)
+                yield Workload(writer, benchmark, place, place.texts * read, place.texts * written)
     for benchmark, view in plan.continued_views:
         entry = plan.study.benchmarks.entries[benchmark]
         if writer := view_writer(view, entry):
-            for place in places(entry, WHOLE, known.get(benchmark)):
+            for place in slices_read(entry, WHOLE, known.get(benchmark)):
                 samples = place.texts * (VIEWS[view].number or 1)
                 # a sample reads half of a text and writes the rest; an API may write three tokens for each word of it
                 read, written = place.tokens / 2, place.tokens / 2
                 if _api(plan, writer):
                     read, written = WORDING["continuation"] + read, place.tokens
-                yield Work(writer, benchmark, place, samples * read, samples * written)
+                yield Workload(writer, benchmark, place, samples * read, samples * written)
 
 
-def _passes(pair: Pair, api: Api | None, table: "pd.DataFrame | None") -> Iterator[Work]:
+def _passes(pair: Pair, api: Api | None, table: "pd.DataFrame | None") -> Iterator[Workload]:
     entry = pair.benchmark.entry
     readings = {
         (place, request.reading)
         for request in pair.requests
         # no entry says how long texts are that exceed the context
         if request.reading.windows != PAST_CONTEXT
-        for place in places(entry, request.to_json(), table)
+        for place in slices_read(entry, request.to_json(), table)
     }
     drawn = None if entry.prefix is None else entry.prefix.texts
     most_after_shots = math.inf if drawn is None else 2 * drawn
@@ -190,17 +190,17 @@ def _passes(pair: Pair, api: Api | None, table: "pd.DataFrame | None") -> Iterat
             read, written = texts * tokens * (shots * tokens + tokens / 2), texts * tokens
         else:
             read, written = texts * (tokens + shots * tokens), texts
-        yield Work(*pair.slugs, place, read, written, texts * tokens)
+        yield Workload(*pair.slugs, place, read, written, texts * tokens)
 
 
-def _questions(pair: Pair, api: Api | None, table: "pd.DataFrame | None") -> Iterator[Work]:
+def _questions(pair: Pair, api: Api | None, table: "pd.DataFrame | None") -> Iterator[Workload]:
     for request in pair.answer_requests:
         if QUESTION_METHODS[request["method"]].control:
             continue
-        for place in places(pair.benchmark.entry, request, table):
+        for place in slices_read(pair.benchmark.entry, request, table):
             k = request["parameters"].get("k", place.tokens / 2)
             read, written = _question(request["method"], place.tokens, k, api)
-            yield Work(*pair.slugs, place, place.texts * read, place.texts * written)
+            yield Workload(*pair.slugs, place, place.texts * read, place.texts * written)
 
 
 def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[float, float]:
@@ -214,14 +214,14 @@ def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[fl
             read = len(ORDERS) * (WORDING[method] + (1 + PARAPHRASES) * tokens)
             return read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS)
         case "completion":
-            return WORDING[method] + k, k * over_api.TOKENS_A_WORD
+            return WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD
         case _:
             return WORDING[method] + tokens, cloze.ANSWER_UNITS
 
 
-def places(
+def slices_read(
     entry: BenchmarkEntry, request: Mapping[str, Any], table: "pd.DataFrame | None" = None
-) -> list[Place]:
+) -> list[SizedSlice]:
     """Return the places that a request reads of a benchmark, by its table, or by what its entry states."""
     if table is not None:
         sizes: dict[tuple[str, int | None], list[float]] = defaultdict(list)
@@ -229,14 +229,14 @@ def places(
         for text, subset, length in zip(table["text"], table["subset"], lengths, strict=True):
             sizes[subset, length].append(len(text.encode()) / BYTES_A_TOKEN)
         return [
-            Place(subset, length, len(tokens), sum(tokens) / len(tokens))
+            SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
             for (subset, length), tokens in sizes.items()
             if request["subsets"] is None or subset in request["subsets"]
             if request["lengths"] is None or length in request["lengths"]
         ]
     words = TOKENS_A_WORD.get(entry.language, 1.35)
     return [
-        Place(
+        SizedSlice(
             subset,
             length,
             _stated(entry, subset, length),
@@ -263,7 +263,7 @@ def assumptions(plan: Plan, tables: Tables) -> list[str]:
     local = {work.model for work in done if not _api(plan, work.model)}
     lacking = {
         "`parameters` count as 0": {model for model in local if entries[model].parameters is None},
-        f"`expected` count as {TEXTS:,} texts of each subset and length": {
+        f"`expected` count as {ASSUMED_TEXTS:,} texts of each subset and length": {
             work.benchmark for work in done if work.place.stated is None
         },
         f"`lengths` count as {TOKENS_OF_A_TEXT} tokens a text": {

@@ -14,7 +14,7 @@ from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
-from pretrace.studies.registries import cut_of, files_of
+from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -270,7 +270,7 @@ class Plan:
             other
             for other in self.pairs
             if other.model_slug == pair.model_slug and other.extraction
-            and files_of(entries[other.benchmark_slug]) == files_of(own)
+            and text_files_of(entries[other.benchmark_slug]) == text_files_of(own)
         )  # fmt: skip
         return next(pairs, None) if cut_of(own) else None
 
@@ -347,7 +347,7 @@ class Plan:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
         paths = dict.fromkeys(
-            path for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])
+            path for slug in benchmarks for path in text_files_of(self.study.benchmarks.entries[slug])
         )
         return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 

@@ -113,7 +113,7 @@ def own_files(entry: Entry) -> list[str]:
     return [path for path in (path_of(entry), known) if path is not None]
 
 
-def files_of(entry: BenchmarkEntry) -> list[Path]:
+def text_files_of(entry: BenchmarkEntry) -> list[Path]:
     """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
     return [Path(path) for path in own_files(entry)] if isinstance(entry, LocalEntry) else []
 

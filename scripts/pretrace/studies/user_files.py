@@ -18,12 +18,12 @@ from pretrace.models.entries import AnswersModel, ModelEntry
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.errors import InputError, printable, shortened
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
-from pretrace.studies.audit_study import TEXTS, WORKS, has_gpu
+from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import FORWARD
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import cut_of, files_of, path_of
+from pretrace.studies.registries import cut_of, path_of, text_files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -88,7 +88,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if os.environ.get(CHECKED) == str(study.path):
         return []
     for slug in sorted({run.benchmark for run in study.runs}):
-        if files := files_of(study.benchmarks.entries[slug]):
+        if files := text_files_of(study.benchmarks.entries[slug]):
             texts = check_texts(
                 *files, metrics=plan.needs_classes(slug), cut=cut_of(study.benchmarks.entries[slug])
             )
@@ -158,8 +158,8 @@ def _remarks(plan: Plan) -> Iterator[str]:
     entries = plan.study.benchmarks.entries
     audited = {(pair.benchmark_slug, pair.known.benchmark_slug) for pair in _shown_by(plan, "audit")}
     for slug, known in sorted(audited):
-        if files := files_of(entries[slug]):
-            known_texts = next(reversed(files_of(entries[known])), None)
+        if files := text_files_of(entries[slug]):
+            known_texts = next(reversed(text_files_of(entries[known])), None)
             entry = entries[slug]
             yield from check_audit(
                 files[0], known_texts, entry.language, cut_of(entry), randomised=entry.randomised
@@ -185,13 +185,17 @@ ROUGH = 2.0
 
 def description(study: Study, config: Mapping[str, Any]) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and what was read of works."""
-    entry = study.benchmarks.entries[TEXTS]
-    texts = texts_of(*files_of(entry), cut=cut_of(entry))
+    entry = study.benchmarks.entries[TEXTS_SLUG]
+    texts = texts_of(*text_files_of(entry), cut=cut_of(entry))
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
     model = study.models.entries[study.runs[0].model]
-    whole = texts_of(*files_of(study.benchmarks.entries[WORKS])) if WORKS in study.benchmarks.entries else []
+    whole = (
+        texts_of(*text_files_of(study.benchmarks.entries[WORKS_SLUG]))
+        if WORKS_SLUG in study.benchmarks.entries
+        else []
+    )
     read = [text.text for text in [*texts, *whole]]
     tokens, counted = _tokens(read, model, study)
     characters = sum(map(len, read))
@@ -211,7 +215,7 @@ def description(study: Study, config: Mapping[str, Any]) -> list[str]:
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
     cut = cut_of(entry)
     assert cut is not None
-    ours, theirs = map(side_of, files_of(entry))
+    ours, theirs = map(side_of, text_files_of(entry))
     return plan_of_works(ours, theirs, cut)
 
 

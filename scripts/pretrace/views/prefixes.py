@@ -16,8 +16,8 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
-from pretrace.views.readings import KINDS, ZERO_ACCESS, PassKey, Shots
-from pretrace.views.stored import StoredView, viewed
+from pretrace.views.readings import PREFIX_KINDS, ZERO_ACCESS, PassKey, Shots
+from pretrace.views.stored import ViewTexts, viewed
 from pretrace.views.words import is_chinese
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ EVALUATED = "evaluated"
 """The kind of the texts that a draw is evaluated on, where the benchmark names how many or has the authors' draw; else
 all that are left are evaluated."""
 
-COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
+PREFIX_COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
 """`nonmembers`: the document that replaces the non-members in this draw; "" for the benchmark's own labels."""
 
-Texts = dict[str, str]
+TextById = dict[str, str]
 """Text id -> text, of one class, subset and length."""
 
 
@@ -66,8 +66,8 @@ def draw_prefixes(
                 drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
                 drawn += _evaluated(of_subset, drawn, texts, seed) if texts else []
             rows += [keys | row for row in drawn]
-    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
-    return frame.sort_values(COLUMNS[:-1], ignore_index=True)
+    frame = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
+    return frame.sort_values(PREFIX_COLUMNS[:-1], ignore_index=True)
 
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
@@ -89,7 +89,7 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
 
 
 def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
-    for kind, label in KINDS.items():
+    for kind, label in PREFIX_KINDS.items():
         by_length = _by_length(of_subset[of_subset["label"].eq(label)])
         where = _texts_of(kind, subset)
         if not by_length:
@@ -126,7 +126,7 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
         # the code seeds anew for each length
         rng, texts = random.Random(42), of_subset[of_length(of_subset, length)]
-        for kind, label in KINDS.items():
+        for kind, label in PREFIX_KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
             _check_pool(pool, len(ids), _texts_of(kind, subset), length)
             rng.shuffle(ids)
@@ -152,16 +152,16 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
         yield {"length": length, "kind": kind, "position": position, "text_id": text_id}
 
 
-def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
+def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
-    groups: dict[int | None, Texts] = defaultdict(dict)
+    groups: dict[int | None, TextById] = defaultdict(dict)
     for length, id, text in zip(whole_numbers(once["length"]), once["text_id"], once["text"], strict=True):
         groups[length][id] = text
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 
-def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str, str]]:
+def _leading(by_length: Mapping[int | None, TextById]) -> dict[int | None, dict[str, str]]:
     """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
     longest, *shorter = by_length
     leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
@@ -192,7 +192,7 @@ def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
     return prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"].tolist()
 
 
-RUN = 13
+OVERLAP = 13
 """Words in a row (characters, in Chinese) that two texts of a document share only where they overlap."""
 
 
@@ -231,12 +231,12 @@ def _spaced(text: str) -> str:
 
 def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
     units = tuple(spaced.split(" ")[1:-1])
-    return (units[i : i + RUN] for i in range(len(units) - RUN + 1))
+    return (units[i : i + OVERLAP] for i in range(len(units) - OVERLAP + 1))
 
 
 def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Return the ids of the draw's whole pool and of every text overlapping it."""
-    return overlapping(benchmark, _drawn_ids(prefixes, draw, *KINDS))
+    return overlapping(benchmark, _drawn_ids(prefixes, draw, *PREFIX_KINDS))
 
 
 def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
@@ -254,11 +254,11 @@ def balanced(
     the order of the draw's evaluated texts if it has them.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated)]
-    seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
+    seed = ("balanced", *_drawn_ids(prefixes, draw, *PREFIX_KINDS))
     places = {id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))}
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
-        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
+        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in PREFIX_KINDS.values()]
         smaller = min(map(len, classes))
         for ids in classes:
             ordered = sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
@@ -273,7 +273,7 @@ def shot_texts(
     prefixes: "pd.DataFrame | None",
     *,
     view: str = "original",
-    stored: Mapping[str, StoredView] | None = None,
+    stored: Mapping[str, ViewTexts] | None = None,
     completions: "pd.DataFrame | None" = None,
 ) -> list[str]:
     """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS` has what joins them.
@@ -309,7 +309,7 @@ def shot_texts(
     return list(available.values())[: shots.count]
 
 
-def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> Texts:
+def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> TextById:
     of_draw = prefixes["draw"].eq(shots.draw) & prefixes["kind"].eq(shots.prefix.kind)
     ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
     passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")["text"]
@@ -327,7 +327,7 @@ def shots_reader(
     benchmark: "pd.DataFrame",
     prefixes: str | Path | None,
     completions: str | Path | None,
-    stored: Mapping[str, StoredView],
+    stored: Mapping[str, ViewTexts],
 ) -> ShotTexts:
     """Return a function that gives the texts of the shots of a reading, from the files of a job.
 

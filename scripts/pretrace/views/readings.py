@@ -7,7 +7,7 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 
-KINDS = {"member": 1, "nonmember": 0}
+PREFIX_KINDS = {"member": 1, "nonmember": 0}
 """The kinds of shots that are drawn from a benchmark -> the label of their texts."""
 
 ZERO_ACCESS = "zero_access"
@@ -50,8 +50,8 @@ class Prefix:
         given = dict(change.partition("=")[::2] for change in changes)
         prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
         separates = prefix.separator in {*SEPARATORS, START_TOKEN}
-        if prefix.name != name or kind not in {*KINDS, ZERO_ACCESS} or not separates:
-            raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, ZERO_ACCESS])}")
+        if prefix.name != name or kind not in {*PREFIX_KINDS, ZERO_ACCESS} or not separates:
+            raise InputError(f"there is no prefix '{name}': {nearest(name, [*PREFIX_KINDS, ZERO_ACCESS])}")
         return prefix
 
 

@@ -25,7 +25,7 @@ from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
-from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
+from pretrace.runtime.hub import MANIFEST, Snapshot, fetched_files, snapshot
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Day, Hub, Url
 from pretrace.seeds import seed_of
@@ -119,7 +119,7 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
 
     Each length has a grid of its own, as in the paper: the tail of 512 words ends at the last whole 512.
     """
-    files = dict(files_of(sources[0]))
+    files = dict(fetched_files(sources[0]))
     texts = []
     for label, name in _FILES.items():
         if name not in files:

@@ -16,7 +16,7 @@ from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
-from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_in
+from pretrace.runtime.hub import Listing, fetch_file, fetched_files, listing, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -67,7 +67,7 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
     is read instead. A shard beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
     entry = HubCorpus.model_validate(plain)
-    own = None if entry.path is None else dict(files_of(Path(entry.path)))
+    own = None if entry.path is None else dict(fetched_files(Path(entry.path)))
     on_hub = partial(names_in, entry.hub, "dataset", entry.revision)
     names = shard_names(entry, on_hub if own is None else lambda: list(own))
     if shard >= len(names):

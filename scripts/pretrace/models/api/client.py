@@ -14,7 +14,7 @@ import openai
 
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of
-from pretrace.models.api.store import Answer, AnswerStore
+from pretrace.models.api.store import AnswerStore, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
@@ -177,7 +177,7 @@ class _Asking:
             prompt, completion = tokens_used(body) or self.endpoint.most(request)
             sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
             cost = self.endpoint.cost(prompt, completion)
-            self.store.add(Answer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
+            self.store.add(StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
             self.answered, self.cost = self.answered + 1, self.cost + cost
             if cost > bound * self._dearer:
                 self._dearer = cost / bound

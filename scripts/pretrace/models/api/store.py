@@ -39,7 +39,7 @@ _REMEDIES = {
 _DAMAGED = "Move it away to start a new one: the answers in it would be asked, and paid for, again."
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of a dollar."""
 
     key: str
@@ -133,7 +133,7 @@ class AnswerStore:
             with self._transaction():
                 self._move(cost, cost if paid else 0)
 
-    def add(self, answer: Answer, aside: int) -> None:
+    def add(self, answer: StoredAnswer, aside: int) -> None:
         """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
         with self._transaction():
             self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer)

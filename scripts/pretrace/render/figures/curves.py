@@ -27,16 +27,16 @@ from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.results import Results, of_panels
 
-Rows = Mapping[str, Record]
+RowsByMethod = Mapping[str, Record]
 """A panel's metrics rows by method."""
 
 
 def _curves(
     artifact: Artifact, results: Results, curve: str
-) -> tuple[list[Panel], list[Rows], list[pd.DataFrame]]:
+) -> tuple[list[Panel], list[RowsByMethod], list[pd.DataFrame]]:
     """Return the panels, their methods' AUCs at `Artifact.one_setting`, and the points of the curves."""
     panels, selection = results.panels(artifact), artifact.one_setting
-    rows: list[Rows] = []
+    rows: list[RowsByMethod] = []
     frames = []
     for panel in panels:
         rows.append(results.by("method", artifact.replaced(metric="auc"), panel, selection=selection))
@@ -70,7 +70,7 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(drawn, points).noted(ties)
 
 
-def _ties(panel: Panel, rows: Rows, frame: pd.DataFrame) -> list[str]:
+def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
     """Return a sentence for each method by which over 5 % of the texts tie: the first step of its curve."""
     sentences = []
     for name, row in rows.items():
@@ -105,7 +105,7 @@ def _draw_roc(axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], 
         side.set_minor_locator(NullLocator())
 
 
-def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: Rows) -> None:
+def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> None:
     """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []

@@ -15,7 +15,7 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
-    CHANCE,
+    CHANCE_STYLE,
     EDGE,
     GREY,
     LETTER,
@@ -84,7 +84,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
     return handles
 
 
-CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
+CONTROL_DASHES = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
 """The dashes of their lines."""
 
 
@@ -102,7 +102,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
             marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
-            for control, dashes in CONTROLS.items()
+            for control, dashes in CONTROL_DASHES.items()
             if control in levels
         }
         named = of_document(artifact, panel, frame)
@@ -216,7 +216,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         own = dots[dots["panel"] == place]
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
         x_label = f"held-out {metric_label(artifact.metric)}" if panel is panels[-1] else ""
-        facets.append(Facet(_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE)}))
+        facets.append(
+            Facet(_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
+        )
     heights = [0.42 + 0.125 * len(facet.ticks) for facet in facets]
     figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=[NARROW])
     return Drawing(figure, frame, _headline_reading(panels, frame))
@@ -234,7 +236,7 @@ def _heading(panel: Panel) -> str:
     return f"{panel.name_without_model}, {panel.called(panel.model)}"
 
 
-FEW = 3  # panels that the reading names; of more it counts
+MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
@@ -248,9 +250,9 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
         f"{method_label(row['method'])} {best_text(row, 3)} on {_heading(panels[row['panel']])}"
-        for row in found[:FEW]
+        for row in found[:MOST_NAMED]
     )
-    more = f"; and {len(found) - FEW} more" if len(found) > FEW else ""
+    more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
         f"In {len(found)} of {tests} tests a method found training that no control explains (it is above chance, the "
         f"blind classifier and every placebo): {shown}{more}."

@@ -247,14 +247,14 @@ class LineStyle:
         return Line2D([], [], **self.marked)
 
 
-CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
 CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
 def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, CHANCE)}
+    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-LEVEL, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(VERMILION, "-", 0.7)
+LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(VERMILION, "-", 0.7)
 
 
 def draw_lines(
@@ -56,12 +56,14 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
     """
     handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
-    lines = [(facet.across, LEVEL) for facet in facets] + [(facet.upright, UPRIGHT_STYLE) for facet in facets]
+    lines = [(facet.across, LEVEL_STYLE) for facet in facets] + [
+        (facet.upright, UPRIGHT_STYLE) for facet in facets
+    ]
     handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         for level, _ in facet.across.values():
-            axis.axhline(level, **LEVEL.line)
+            axis.axhline(level, **LEVEL_STYLE.line)
         for place in facet.upright.values():
             axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
@@ -222,7 +224,7 @@ SHIFTS = {
 }
 """By label of the texts and kind of the prefix."""
 
-KINDS = {"member": "members", "nonmember": "non-members"}
+PREFIX_LABELS = {"member": "members", "nonmember": "non-members"}
 
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
@@ -242,10 +244,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
         facets.append(
-            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL)})
+            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL_STYLE)})
         )
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
-    names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
+    names = {
+        (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}" for label, kind in SHIFTS
+    }
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
 

@@ -26,7 +26,7 @@ from pretrace.render.figures.drawing import (
     wrapped,
 )
 from pretrace.render.names import CLASSES
-from pretrace.render.published import PRINTED, rates, read_papers
+from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
 from pretrace.render.results import Results, of_panels
 from pretrace.render.tables.reproduction import compared_of
 
@@ -122,7 +122,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                     points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
                     markerfacecolor="none", markeredgewidth=0.6, color=line.color,
                 )  # fmt: skip
-            shown = len(own[[*PRINTED]].drop_duplicates())
+            shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")
         axes[0].set_ylabel("measured, 95 % interval")

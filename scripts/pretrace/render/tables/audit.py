@@ -97,7 +97,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     )
 
 
-def lines(frame: pd.DataFrame) -> list[str]:
+def audit_lines(frame: pd.DataFrame) -> list[str]:
     """Return the two sentences of each model and benchmark of `audit`'s data, for a terminal."""
     words = ["id", "document", "setting"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")

@@ -11,10 +11,10 @@ from pretrace.render.names import CLASSES, joined
 from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
-MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
+MOST_DOCUMENTS = 20  # documents of a panel that are printed; the CSV has all
 LEAST_KNOWN = 19  # documents of known non-members from which on a p can be 0.05; with fewer there is none
 
-COLUMNS: dict[str, Head] = {
+COLUMN_HEADS: dict[str, Head] = {
     "measured": ("", "measured"),
     "extractable": ("given back", "top-40"),
     "in_tries": ("given back", "in n tries"),
@@ -47,7 +47,7 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
     return sentence
 
 
-def lines(frame: pd.DataFrame) -> list[str]:
+def extraction_lines(frame: pd.DataFrame) -> list[str]:
     """Return `given_back` of each model and benchmark of `extraction`'s data, for a terminal."""
     pairs = frame.groupby(["model", "benchmark"], sort=False)
     return [*filter(None, (given_back(str(model), own) for (model, _), own in pairs))]
@@ -139,8 +139,8 @@ def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
     if not frame["extractable"].gt(0).any():
         return []
     ordered = frame.sort_values("extractable", ascending=False, kind="stable")
-    which = f"the first {MOST_ROWS} of {len(frame)}" if len(frame) > MOST_ROWS else f"{len(frame)}"
-    rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_ROWS]))
+    which = f"the first {MOST_DOCUMENTS} of {len(frame)}" if len(frame) > MOST_DOCUMENTS else f"{len(frame)}"
+    rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_DOCUMENTS]))
     return rows_of(f"Documents, {which}: {title}", rows, "Of")
 
 
@@ -151,7 +151,7 @@ def _label(row: Record) -> str:
 
 def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
     yield ("", "tokens"), Cell(words=f"{row['tokens']:,}")
-    for key, head in COLUMNS.items():
+    for key, head in COLUMN_HEADS.items():
         untold = key == "extractable" and pd.isna(row[key])
         yield head, Cell(words=_not_measurable(row)) if untold else Cell(number(row[key]))
     yield ("", "longest"), Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell()

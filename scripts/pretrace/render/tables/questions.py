@@ -10,7 +10,7 @@ from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.grids import named_variant
 from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.methods import parse_setting
-from pretrace.questions.answering import LETTERS
+from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
@@ -27,7 +27,7 @@ from pretrace.render.results import (
 )
 from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
 
-METRICS = [*ACCURACIES, "gap"]
+SHOWN_ACCURACIES = [*ACCURACIES, "gap"]
 
 
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
@@ -47,9 +47,9 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
-    blocks = by_method(frame, panels, METRICS, label=setting_label, by=("method", "setting"))
+    blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=("method", "setting"))
     notes = [
-        *conditions(artifact, records, METRICS),
+        *conditions(artifact, records, SHOWN_ACCURACIES),
         f"{INTERVALS} Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
         "show how much the options give away without a model.",
         *[f"Average: mean over the {average.replace('panel', 'column')}s, without an interval."]
@@ -177,8 +177,8 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
         (share,) = records_of(own[own["quantity"] == "in_range"])
         records.append(
             {"class": CLASSES[int(own["label"].iloc[0])], "calibration": own["calibration"].iloc[0]}
-            | dict(zip(MEANS, values["letter_probability"][[*LETTERS]], strict=True))
-            | dict(zip(DELTAS, values["letter_added"][[*LETTERS]], strict=True))
+            | dict(zip(MEANS, values["letter_probability"][[*OPTION_LETTERS]], strict=True))
+            | dict(zip(DELTAS, values["letter_added"][[*OPTION_LETTERS]], strict=True))
             | {"documents": share["n"], "in_range": round(share["value"] * share["n"])}
             | {key: share[key] for key in ("value", "low", "high")}
         )
@@ -187,9 +187,9 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
 
 def _calibration_cells(record: Record) -> Iterable[tuple[tuple[str, str], Cell]]:
     plain = record["calibration"] == "none"
-    for letter, mean in zip(LETTERS, MEANS, strict=True):
+    for letter, mean in zip(OPTION_LETTERS, MEANS, strict=True):
         yield ("mean probability", letter), Cell(record[mean])
-    for letter, delta in zip(LETTERS, DELTAS, strict=True):
+    for letter, delta in zip(OPTION_LETTERS, DELTAS, strict=True):
         yield ("added", letter), Cell() if plain else Cell(record[delta], signed=True)
     yield ("in range", "documents"), Cell(words=f"{record['in_range']} of {record['documents']}")
     yield ("in range", "share"), cell_of(record)

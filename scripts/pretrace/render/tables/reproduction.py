@@ -8,7 +8,14 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.artifact import Artifact
 from pretrace.render.names import joined, method_label, metric_label
-from pretrace.render.published import PRINTED, Paper, compare, rates, read_papers, summary
+from pretrace.render.published import (
+    PUBLISHED_KEYS,
+    Paper,
+    compare_published,
+    rates,
+    read_papers,
+    summarise_comparison,
+)
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, cell_of, rows_of, table_of
 
@@ -48,7 +55,7 @@ def _shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Pap
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
     gone = {missing.name: missing.reason for missing in artifact.missing}
-    compared = compare(results, artifact.options.artifacts, gone)
+    compared = compare_published(results, artifact.options.artifacts, gone)
     if compared.empty:
         raise artifact.error("the study shows no table or figure of a paper; leave it out.")
     return compared
@@ -60,7 +67,7 @@ def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
         for protocol in paper.protocols:
-            counts = summary(own[own["protocol"] == protocol])
+            counts = summarise_comparison(own[own["protocol"] == protocol])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
         rows.append((str(artifact), cells, False))
     return rows_of(paper.title, rows, "Table or figure")
@@ -89,7 +96,7 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
     measured = compared[compared["measured"].notna()]
     blocks = []
     for (paper, artifact, protocol), own in measured.groupby(["paper", "artifact", "protocol"], sort=False):
-        same = [key for key in PRINTED if key != "model" and own[key].nunique() == 1]
+        same = [key for key in PUBLISHED_KEYS if key != "model" and own[key].nunique() == 1]
         rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
         blocks += rows_of(f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number")
     return blocks
@@ -126,7 +133,7 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     for paper in papers.values():
         told = "; ".join(f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items())
         notes.append(f"{paper.title}, {told}.")
-    compared = compared.assign(number=compared.groupby([*PRINTED], sort=False).ngroup())
+    compared = compared.assign(number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup())
     skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
     reasons = {
         "Inferred, because the paper does not state it (column inferred of the CSV)": others["inferred"],
@@ -144,7 +151,7 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
 def _reading(paper: Paper, numbers: pd.DataFrame) -> str:
     parts = []
     for protocol in paper.protocols:
-        counts = summary(numbers[numbers["protocol"] == protocol])
+        counts = summarise_comparison(numbers[numbers["protocol"] == protocol])
         if counts["distance"] is not None:
             parts.append(
                 f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
