@@ -98,7 +98,7 @@ def main() -> None:
             if len(ids) < 2 * SIZE:
                 continue
             with patch.object(extraction, "COPIED_RUNS", rule):
-                repeats = extraction.repeating(ids, SIZE)[SIZE - 1 :]
+                repeats = extraction.has_repeats(ids, SIZE)[SIZE - 1 :]
             kept.append(np.where(repeats, np.nan, sliding_window_view(log_p, SIZE).sum(axis=1)[SIZE - 1 :]))
         windows = np.concatenate(kept or [np.empty(0)])
         counted = windows[~np.isnan(windows)]

@@ -11,7 +11,7 @@ import pytest
 from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
-from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrap_lines, without_front_matter
 from pretrace.benchmarks.works import report_of, text_of, works_in
 from pretrace.runtime.errors import InputError
 
@@ -50,7 +50,7 @@ MADE = {
 def test_each_format_gives_the_same_paragraphs(tmp_path, name):
     make, encoding = MADE[name]
     reading = read_document(make(tmp_path / name))
-    text = unwrapped(reading.text).removeprefix("Chapter 1\n\n")
+    text = unwrap_lines(reading.text).removeprefix("Chapter 1\n\n")
     expected = UMLAUTS if name.partition(".")[0] in ("latin", "marked", "unmarked") else TEXT
     if name == "book.pdf":  # where the last line of a paragraph is full, nothing shows that it ends
         assert text.split() == expected.split()
@@ -145,14 +145,14 @@ VERSE = "\n".join(
 
 @pytest.mark.parametrize("text", [TEXT, VERSE, VERSE.title(), "def f():\n    return 1\n" * 20], ids=repr)
 def test_texts_with_lines_of_their_own_are_not_unwrapped(text):
-    assert unwrapped(text) == text
+    assert unwrap_lines(text) == text
 
 
 @pytest.mark.parametrize("width", [50, 72, 100])
 def test_wrapped_prose_is_unwrapped(width):
-    assert unwrapped(wrapped(TEXT, width)) == TEXT
+    assert unwrap_lines(wrapped(TEXT, width)) == TEXT
     indented = "\n".join(textwrap.fill(own, width, initial_indent="  ") for own in TEXT.split("\n\n"))
-    assert unwrapped(indented).split() == TEXT.split()
+    assert unwrap_lines(indented).split() == TEXT.split()
 
 
 BODY = prose(6000, "body")

@@ -17,7 +17,7 @@ from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
-from pretrace.views.prefixes import draw_prefixes, excluded
+from pretrace.views.prefixes import draw_prefixes, excluded_ids
 
 DOCUMENTS = ("new", *(f"old{number}" for number in range(6)))
 OF_EACH = 20
@@ -136,7 +136,7 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(benchmark):
         expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
         assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
-        assert not set(own["text_id"]) & excluded(prefixes, benchmark, draw)
+        assert not set(own["text_id"]) & excluded_ids(prefixes, benchmark, draw)
 
 
 def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(benchmark):

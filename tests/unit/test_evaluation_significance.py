@@ -11,7 +11,7 @@ from pretrace.evaluation.metrics import LEVELS, METRICS
 from pretrace.evaluation.roc import Ranking, allowed_false
 from pretrace.evaluation.significance import (
     bootstrap_test,
-    centred,
+    centre_resamples,
     chance,
     holm,
     percentile_interval,
@@ -47,7 +47,7 @@ def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
 
 def test_centred_resamples_have_the_estimate_as_their_mean():
     draws = np.array([[0.1, 0.2, 0.6], [0.2, np.nan, 0.4], [np.nan] * 3])
-    moved = centred(draws, np.array([0.2, 0.1, 0.5]))
+    moved = centre_resamples(draws, np.array([0.2, 0.1, 0.5]))
     np.testing.assert_allclose(moved, [[0.0, 0.1, 0.5], [0.0, np.nan, 0.2], [np.nan] * 3], atol=1e-12)
 
 

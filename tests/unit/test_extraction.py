@@ -13,9 +13,9 @@ import tiny_models
 from pretrace.evaluation.extraction import (
     SUMMARY,
     WINDOWS,
+    has_repeats,
     longest_run,
     pieces,
-    repeating,
     summarise,
     windows_of,
 )
@@ -173,7 +173,7 @@ def test_windows_that_repeat_their_own_text_are_found(size):
         sum(token in copied for token in range(place, place + size)) >= size / 2
         for place in range(len(ids) - size + 1)
     ]
-    assert repeating(np.array(ids), size).tolist() == expected
+    assert has_repeats(np.array(ids), size).tolist() == expected
     assert len(set(expected)) == 2
 
 
@@ -183,9 +183,9 @@ def test_near_copies_repeat_a_text_and_common_words_of_a_long_one_do_not():
     numbered = np.array(
         [token or 100 + 2 * row + place // 7 for row in range(40) for place, token in enumerate(line)]
     )
-    assert repeating(numbered, 20)[10:].all()
+    assert has_repeats(numbered, 20)[10:].all()
     random = np.random.default_rng(0).integers(0, 40, size=60_000)
-    assert repeating(random, 20)[-1_000:].mean() < 0.02
+    assert has_repeats(random, 20)[-1_000:].mean() < 0.02
 
 
 def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):

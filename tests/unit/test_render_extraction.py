@@ -15,9 +15,9 @@ from pretrace.render.figures.extraction import (
     GROUND,
     NARROWEST,
     NONE,
-    covering,
     draw_stretches,
     excerpts_of,
+    likeliest_windows,
 )
 from pretrace.render.tables.extraction import given_back
 
@@ -40,7 +40,7 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
         log_p = np.where(random.random(len(places)) < 0.3, np.nan, -20 * random.random(len(places)))
         text = pd.DataFrame({"at": places, "log_p_top": log_p, "suffix": size, "tokens": 40})
         ground = -6 * np.log(10)
-        for token, place in enumerate(covering(text)):
+        for token, place in enumerate(likeliest_windows(text)):
             over = text[(text["at"] <= token) & (token < text["at"] + size)]
             likely = over[over["log_p_top"] > ground]
             expected = (

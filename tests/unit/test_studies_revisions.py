@@ -16,7 +16,7 @@ from pretrace.models.entries import HubModel
 from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
-from pretrace.runtime.hub import names_in, pinned, pins_of, repositories_of
+from pretrace.runtime.hub import names_in, pins_of, repositories_of, use_pins
 from pretrace.runtime.provenance import repositories
 from pretrace.runtime.schema import read_keys
 from pretrace.studies.keys import Revisions
@@ -97,7 +97,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     hub.add("datasets", VIEWS, made.wikimia_views(6))
     hub.add("datasets", C4, made.c4(2))
     assert len(names_in(C4, "dataset", "main")) == 2
-    with pinned(written(tmp_path / "pins.yaml", pins)):
+    with use_pins(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
             fetch_dataset(BENCHMARK.to_json(defaults=False), part, tmp_path / part, seed=0, attempts=2)

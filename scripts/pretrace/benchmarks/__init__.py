@@ -12,7 +12,7 @@ from pretrace.seeds import seed_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "benchmark_entry", "build", "imported"]
+__all__ = ["LOADERS", "benchmark_entry", "build", "released_view"]
 
 
 def benchmark_entry(plain: JsonObject) -> BenchmarkEntry:
@@ -37,7 +37,7 @@ def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def imported(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
+def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
     """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` if the source holds no such view.

@@ -15,14 +15,14 @@ from pretrace.benchmarks.audit_design import (
     LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
-    counted,
+    count_noun,
     documents_for_checks,
     has_p,
     known_for_p,
     names_of_parts,
 )
 from pretrace.benchmarks.languages import unit_of, units
-from pretrace.benchmarks.loaders.local import located
+from pretrace.benchmarks.loaders.local import read_located
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
@@ -95,7 +95,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = list(located(texts, cut=cut))
+    rows = list(read_located(texts, cut=cut))
     label = None if any(text.label is None for _, text in rows) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
     if not suspects.rows:
@@ -107,7 +107,7 @@ def check_audit(
     if known is None:
         return [*_repeats(suspects), *_spread(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = list(located(known, cut=cut))
+        rows = list(read_located(known, cut=cut))
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
     else:
         given = rows
@@ -393,7 +393,9 @@ def _copies(side: ClassTexts) -> list[str]:
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on too few documents for a p, or for a test of whether the two sides are comparable."""
     ours, theirs = (len({text.document or text.text_id for text in side.texts}) for side in (suspects, known))
-    start = f"{known.file}: {counted(ours, 'document')} in question and {counted(theirs, 'known document')}"
+    start = (
+        f"{known.file}: {count_noun(ours, 'document')} in question and {count_noun(theirs, 'known document')}"
+    )
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):

@@ -25,7 +25,7 @@ def has_p(documents: int, known: int) -> bool:
 def known_for_p(documents: int) -> str:
     """Say how many known documents let p be `LEVEL`."""
     needed = next(known for known in range(1, 100) if has_p(max(documents, 1), known))
-    return f"at least {counted(needed, 'known document')}; more find smaller effects"
+    return f"at least {count_noun(needed, 'known document')}; more find smaller effects"
 
 
 def checks_can_fail(documents: int, known: int) -> bool:
@@ -37,7 +37,7 @@ def documents_for_checks(documents: int) -> str:
     """Say how many documents let the checks fail if the two sides are of different kinds."""
     own = max(documents, LEAST_SHARED + 1)
     known = ceil(LEAST_SHARED * own / (own - LEAST_SHARED))
-    return f"at least {counted(own, 'document')} in question, each a whole work, and {counted(known, 'known document')}"
+    return f"at least {count_noun(own, 'document')} in question, each a whole work, and {count_noun(known, 'known document')}"
 
 
 def known_to_name(documents: int) -> int:
@@ -52,7 +52,7 @@ def detectable_effect(variance: float, degrees: int) -> float:
     return float((stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, POWER)) * sqrt(variance))
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 

@@ -21,10 +21,10 @@ from pretrace.benchmarks.layout import (
     LaidOutText,
     count_words,
     joined_hyphens,
-    unwrapped,
+    unwrap_lines,
     without_page_edges,
 )
-from pretrace.benchmarks.rows import opened, unpacked_name
+from pretrace.benchmarks.rows import open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError
 
 LARGEST_DOCUMENT = 1 << 28
@@ -42,7 +42,7 @@ def read_document(path: Path) -> LaidOutText:
     """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
     kind = Path(unpacked_name(path.name)).suffix
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             data = file.read(LARGEST_DOCUMENT + 1)
         if len(data) > LARGEST_DOCUMENT:
             raise _too_large(path)
@@ -60,7 +60,7 @@ def read_document(path: Path) -> LaidOutText:
             "it, and save it again or as text (.txt)."
         ) from error
     text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
-    reading.text = (unwrapped(text, "\n\n") if kind == ".pdf" else text).strip("\n")
+    reading.text = (unwrap_lines(text, "\n\n") if kind == ".pdf" else text).strip("\n")
     reading.removed["hyphens at line ends"] = hyphens
     return reading
 

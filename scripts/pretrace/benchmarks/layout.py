@@ -187,7 +187,7 @@ def _is_full(pair: tuple[str, str], width: float) -> bool:
     return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
 
 
-def unwrapped(text: str, paragraph: str = "\n") -> str:
+def unwrap_lines(text: str, paragraph: str = "\n") -> str:
     """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
     are."""
     if not is_wrapped(text):

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
-from pretrace.benchmarks.layout import unwrapped
+from pretrace.benchmarks.layout import unwrap_lines
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works, read_work, text_of, works_in
 from pretrace.runtime.errors import InputError
@@ -157,7 +157,7 @@ def _rows(
 def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the passages of the works of a folder, or of a document: each with its place, as a row of `local`."""
     for work in works_in(path)[0]:
-        text = unwrapped(text_of(work)) if cut.unwrap else text_of(work)
+        text = unwrap_lines(text_of(work)) if cut.unwrap else text_of(work)
         own = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
         for number, row in enumerate(own if len(own) == cut.each else []):
             # characters are matched where works differ in their words, so that one has a length and another none

@@ -44,7 +44,7 @@ def format_of(name: str) -> str | None:
     return None if kind == PARQUET and name.lower().endswith(_PACKED) else kind
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for its bytes; .gz and .zst are unpacked."""
     match path.suffix.lower():
         case ".gz":
@@ -84,7 +84,7 @@ def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines with their line ends, decoded one by one so that an error can name its line."""
     number = 0
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             for number, line in enumerate(file, start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:

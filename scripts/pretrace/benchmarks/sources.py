@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, OnHub, Some, Unique, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, OnHub, Some, Unique, register_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ BENCHMARKS: dict[str, type[BenchmarkEntry]] = {"answers": BenchmarkEntry}
 def loader(source: str, *, entry: type[BenchmarkEntry] = BenchmarkEntry) -> Callable[[Loader], Loader]:
     """Register a loader for the benchmarks with `source: <source>`; `entry` is the class of their entries."""
     BENCHMARKS[source] = entry
-    return registering(LOADERS, source)
+    return register_source(LOADERS, source)
 
 
 VIEW_LOADERS: dict[str, ViewLoader] = {}
@@ -192,4 +192,4 @@ VIEW_LOADERS: dict[str, ViewLoader] = {}
 
 def view_loader(source: str) -> Callable[[ViewLoader], ViewLoader]:
     """Register a reader of the views that a source holds beside its texts, as paraphrases."""
-    return registering(VIEW_LOADERS, source)
+    return register_source(VIEW_LOADERS, source)

@@ -9,7 +9,7 @@ from pydantic import Field
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, parquet_writer
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, register_source
 from pretrace.seeds import seed_of
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def corpus_entry(plain: JsonObject) -> CorpusEntry:
 def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
     """Register a reader for the corpora whose entry says `source: <source>`; `entry` is the class of such an entry."""
     CORPORA[source] = entry
-    return registering(CORPUS_READERS, source)
+    return register_source(CORPUS_READERS, source)
 
 
 CHARACTERS_OF_A_GROUP = 1 << 24

@@ -72,7 +72,7 @@ def test_record(row: Record | None) -> Record:
     }
 
 
-def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
     """Return groups of records that agree in these keys, in the order of their first records."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
@@ -87,7 +87,7 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     reaches from the lowest to the highest end of those of the draws.
     """
     means = []
-    for rows in grouped(records, "panel", "metric", "selection", "method"):
+    for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
         tested = all(row["p_holm"] is not None for row in rows)
@@ -129,7 +129,7 @@ def averages_of(
         | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
         | ({} if "setting" in by else {"setting": ""})
         | _averaged(rows, over)
-        for rows in grouped(own, "group", "metric", "selection", *by)
+        for rows in group_records(own, "group", "metric", "selection", *by)
         if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"])
     ]
 

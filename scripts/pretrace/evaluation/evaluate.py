@@ -28,13 +28,13 @@ from pretrace.evaluation.selection import (
     Settings,
     choose,
     mostly_empty,
-    widening,
+    widening_factors,
 )
 from pretrace.evaluation.significance import (
     AS_PUBLISHED_RESAMPLES,
-    centred,
+    centre_resamples,
     percentile_interval,
-    widened,
+    widen_resamples,
     wilson,
 )
 from pretrace.questions import known
@@ -143,9 +143,9 @@ def _evaluate_units(
     parts = [
         rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
     ]
-    factors = widening(units, settings)
+    factors = widening_factors(units, settings)
     of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
-    draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
+    draws = widen_resamples(np.concatenate(parts, axis=1), values, of_estimands)
     texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
     ends = zip(*_intervals(estimands, draws, values, texts), strict=True)
     numbers = {
@@ -179,7 +179,7 @@ def _intervals(
     that of a share of 3n.
     """
     rates = np.array([level_of(METRICS[estimand.metric]) is not None for estimand in estimands])
-    low, high = percentile_interval(np.where(rates[:, None], centred(draws, values), draws))
+    low, high = percentile_interval(np.where(rates[:, None], centre_resamples(draws, values), draws))
     least, greatest = wilson(values, np.maximum(texts, 1) * np.where(rates, 1.0, 3.0))
     return np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, greatest), 0, 1)
 

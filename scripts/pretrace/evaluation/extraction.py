@@ -130,7 +130,7 @@ def _windows_in_context(
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before it."""
     for key in _keys(index, plain, extraction):
-        beyond = _past_context(index, key.changed(windows=PAST_CONTEXT), extraction)
+        beyond = _past_context(index, key.with_changes(windows=PAST_CONTEXT), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
                 windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
@@ -181,13 +181,13 @@ def _windows_of_text(
         return pd.DataFrame()
     ids = numbers["token_ids"]
     sums = {name: values[chosen] for name, values in _sums_of(numbers, size).items()}
-    repeats = repeating(ids, size)[chosen]
+    repeats = has_repeats(ids, size)[chosen]
     passages = np.full(len(places), "", dtype=object)
     likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
     passages[likeliest] = decode([ids[places[i] :][:size].tolist() for i in likeliest])
     fifty = np.full(len(ids), np.nan)
     if len(ids) >= FIFTY:
-        of_fifty = np.where(repeating(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
+        of_fifty = np.where(has_repeats(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
         fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
@@ -228,7 +228,7 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def repeating(ids: np.ndarray, size: int) -> np.ndarray:
+def has_repeats(ids: np.ndarray, size: int) -> np.ndarray:
     """Tell whether half the tokens or more of each window of `size` tokens are in runs that the text had before.
 
     A model that reads the whole text copies such runs, with changes: chants, formulas of a contract, tables, lists.
@@ -332,9 +332,11 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
     for text_id, own in windows.groupby("text_id"):
         counted, size, tokens = own[~own["repeats"]], own["suffix"].iloc[0], own["tokens"].iloc[0]
         places = {name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]}
-        tokens_covered: dict[str, float] = {name: covered(begins, size) for name, begins in places.items()}
+        tokens_covered: dict[str, float] = {
+            name: count_covered(begins, size) for name, begins in places.items()
+        }
         has_fifty = "prefix" not in extraction and tokens >= 2 * FIFTY
-        tokens_covered["fifty"] = covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
+        tokens_covered["fifty"] = count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
         number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
         rows[text_id] = [tokens, *tokens_covered.values(), *number, longest_run(places["extractable"], size)]
     return pd.DataFrame.from_dict(rows, orient="index", columns=_COUNTS).astype(float)
@@ -355,12 +357,12 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
     return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1)
 
 
-def covered(places: "pd.Series[int]", size: int) -> int:
+def count_covered(places: "pd.Series[int]", size: int) -> int:
     """Count the tokens that windows of `size` tokens cover which begin at `places`, in ascending order."""
     return int(np.diff(places).clip(max=size).sum() + size * (len(places) > 0))
 
 
 def longest_run(places: "pd.Series[int]", size: int) -> int:
-    """Count the tokens of the longest stretch that windows of `size` tokens cover without a gap; see `covered`."""
+    """Count the tokens of the longest stretch that windows of `size` tokens cover without a gap; see `count_covered`."""
     begins = np.concatenate([[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]])
-    return max((covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)
+    return max((count_covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)

@@ -231,7 +231,7 @@ def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
     return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(axis=1)
 
 
-def widening(units: RankedUnits, settings: Settings) -> Floats:
+def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
     learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
     return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)

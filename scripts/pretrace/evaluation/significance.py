@@ -58,7 +58,7 @@ def interval(draws: Floats) -> dict[str, float]:
     return {"low": float(low[0]), "high": float(high[0])}
 
 
-def centred(draws: Floats, values: Floats) -> Floats:
+def centre_resamples(draws: Floats, values: Floats) -> Floats:
     """Return resamples (estimates, resamples) moved so that their mean is the estimate, shape (estimates,).
 
     Resamples of a true positive rate lie above it: the few non-members that score highest, which set the threshold,
@@ -71,7 +71,7 @@ def centred(draws: Floats, values: Floats) -> Floats:
     return draws + (values - mean)[:, None]
 
 
-def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
+def widen_resamples(draws: Floats, values: Floats, factors: Floats) -> Floats:
     """Return resamples (estimates, resamples) `factors` times as far from the values (estimates,), within 0 to 1."""
     return np.clip(values[:, None] + factors[:, None] * (draws - values[:, None]), 0, 1)
 

@@ -100,7 +100,7 @@ class Statistic:
         import pandas as pd
 
         computed = self.compute(inputs)
-        return typed(
+        return typed_columns(
             computed if isinstance(computed, pd.DataFrame) else pd.DataFrame(list(computed)), self.columns
         )
 
@@ -118,7 +118,7 @@ def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Calla
     return register
 
 
-def typed(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
+def typed_columns(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
     """Return these columns of a table: whole numbers, numbers, and words ("" if missing)."""
     frame = frame.reindex(columns=columns)
     words = [name for name in columns if name not in _WHOLE | _NUMBERS]

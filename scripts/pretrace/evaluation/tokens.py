@@ -16,7 +16,7 @@ from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import interval, percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics
-from pretrace.methods.surp import surprising
+from pretrace.methods.surp import is_surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
@@ -166,7 +166,7 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`.
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `is_surprising`.
 
     `weights` has shape (texts of the class, resamples): how often each text was drawn, in resamples of both classes.
     """
@@ -232,7 +232,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
         [np.asarray(values, dtype=np.float64) for values in texts[name]] for name in ("logprobs", "entropies")
     )
     flags = [
-        surprising(
+        is_surprising(
             TokenStatistics(ABSENT, np.arange(len(own)), own, entropy), setting["eps"], setting["percentile"]
         )
         for own, entropy in zip(logprobs, entropies, strict=True)

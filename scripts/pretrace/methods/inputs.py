@@ -17,7 +17,7 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.views.prefixes import shot_texts
 from pretrace.views.readings import PassKey, Prefix, Shots
-from pretrace.views.stored import ViewTexts, viewed
+from pretrace.views.stored import ViewTexts, view_texts
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +160,7 @@ class Inputs:
                 "manifest in results/passes/ and run the same command again."
             )
         views = {need: view for need, view in ALTERED_VIEWS.items() if need in needs}
-        altered = {need: self.rows(plain.changed(altered=view)) for need, view in views.items()}
+        altered = {need: self.rows(plain.with_changes(altered=view)) for need, view in views.items()}
         absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
@@ -184,7 +184,7 @@ class Inputs:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
         readers = {
-            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw, count, key.inner_start)))
+            FIELDS[need]: self.rows(plain.with_changes(shots=Shots(prefix, key.draw, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
 
@@ -224,7 +224,7 @@ class Inputs:
             frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
             view = plain.reading.view
             if view != "original":
-                seen = dict(viewed(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+                seen = dict(view_texts(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
                 frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
             self._texts[plain] = frame
         return self._texts[plain]

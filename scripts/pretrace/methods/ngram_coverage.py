@@ -40,7 +40,7 @@ def ngram_coverage(
     for sample in text.continuations:
         spans = span_lengths(withheld_words(sample, like=text.text), source)
         lengths = [n] if form == "coverage" else range(2, LONGEST_SPAN + 1)
-        scores.append(sum(covered(spans, length) for length in lengths))
+        scores.append(sum(share_covered(spans, length) for length in lengths))
     return float(OVER[over](scores))
 
 
@@ -57,6 +57,6 @@ def span_lengths(words: list[str], source: str) -> list[int]:
     return lengths
 
 
-def covered(spans: list[int], length: int) -> float:
+def share_covered(spans: list[int], length: int) -> float:
     """Return the share of the words that lie in a span of `length` words or more."""
     return sum(span >= max(length, SHORTEST_SPAN) for span in spans) / max(len(spans), 1)

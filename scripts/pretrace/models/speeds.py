@@ -81,7 +81,7 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
     def product(rows: int, columns: int) -> Seconds:
         weight = torch.randn(rows, columns, generator=drawn).to(getattr(torch, dtype))
         inputs = torch.randn(_TOKENS, columns, generator=drawn).to(weight.dtype)
-        return lambda: timed(lambda: torch.nn.functional.linear(inputs, weight))
+        return lambda: time_call(lambda: torch.nn.functional.linear(inputs, weight))
 
     parts = []
     for (rows, columns), count in sorted(shapes.items()):
@@ -90,7 +90,7 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
     return lambda: sum(times * seconds() for times, seconds in parts)
 
 
-def timed(compute: Callable[[], object]) -> float:
+def time_call(compute: Callable[[], object]) -> float:
     """Measure the seconds that a call takes this process's main thread."""
     begin = _clock()
     compute()

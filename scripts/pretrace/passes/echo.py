@@ -292,7 +292,7 @@ class EchoScorer:
         if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
         size = len(TOKEN_STATISTICS[statistics])
-        scored = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
+        scored = [index for index, request in enumerate(window) if request.skip_reason(prompt_prefix) is None]
         progress(len(window) - len(scored), 0)
         values = [np.zeros((size, 0), dtype=np.float32)] * len(window)
         if scored:
@@ -325,8 +325,8 @@ class EchoScorer:
         texts = []
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
-            texts.append((ids, len(ids) - len(request.scored(prompt_prefix))))
-        return likeliest.scored(client, texts, progress, self._target.vocabulary)
+            texts.append((ids, len(ids) - len(request.scored_tokens(prompt_prefix))))
+        return likeliest.score_texts(client, texts, progress, self._target.vocabulary)
 
     def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
         """Return nothing: how a server shares a prefix is not known."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.passes.features import Features, sent
+from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import TOKEN_STATISTICS, Request
@@ -56,7 +56,9 @@ class Engine:
             copies.setdefault(request.tokens.tobytes(), []).append(index)
         empty = np.zeros((len(TOKEN_STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
-        todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
+        todo = [
+            indices for indices in copies.values() if window[indices[0]].skip_reason(prompt_prefix) is None
+        ]
         for request in (window[indices[0]] for indices in todo):
             if request.tokens.max() >= self.features.vocabulary:
                 raise InputError(
@@ -114,7 +116,7 @@ class Engine:
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        ends = np.cumsum([len(request.scored(prompt_prefix)) for request in batch])[:-1]
+        ends = np.cumsum([len(request.scored_tokens(prompt_prefix)) for request in batch])[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -161,7 +163,7 @@ class Engine:
             inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
                 place[: len(row) - unread] = row[: len(row) - unread]
-            targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
+            targets = [request.scored_tokens(prompt_prefix).astype(np.int64) for request in batch]
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
@@ -182,14 +184,14 @@ class Engine:
         statistics: str,
     ) -> torch.Tensor:
         """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
-        read = self._read(sent(inputs, self.features.device), prompt_prefix, encoded)
+        read = self._read(to_device(inputs, self.features.device), prompt_prefix, encoded)
         width = read.shape[1]
         scored = [
             number * width + np.arange(end - len(ids), end)
             for number, (ids, end) in enumerate(zip(targets, ends, strict=True))
         ]
-        rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
-        return self.features.statistics(rows, sent(np.concatenate(targets), read.device), statistics)
+        rows = read.flatten(0, 1).index_select(0, to_device(np.concatenate(scored), read.device))
+        return self.features.statistics(rows, to_device(np.concatenate(targets), read.device), statistics)
 
     def _read(
         self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: EncodedPrefix | None

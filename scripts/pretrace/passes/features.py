@@ -16,7 +16,7 @@ _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the he
 _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
-def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
     """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for the GPU."""
     tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
     return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)

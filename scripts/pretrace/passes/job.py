@@ -55,7 +55,7 @@ class Share(NamedTuple):
     total: int
 
     @classmethod
-    def named(cls, name: str) -> "Share | None":
+    def from_name(cls, name: str) -> "Share | None":
         """Return the share of a name like `2of4`, None for an empty name: the whole."""
         return cls(*map(int, name.split("of"))) if name else None
 
@@ -252,7 +252,7 @@ def _computed(
     values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
     requests = engine.tokenised(requests, values, prefix)
     cost.texts = len(requests)
-    cost.skipped = sum(request.skipped(prefix) is not None for request in requests)
+    cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
     used = {"batch_tokens": engine.batch_tokens, "prefix_way": engine.prefix_way(prefix)}

@@ -31,7 +31,7 @@ _CANDIDATES = 3  # tokens after each text of the probe; the likeliest would be w
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
-def scored(
+def score_texts(
     client: ApiClient,
     texts: Iterable[tuple[Sequence[int], int]],
     progress: CountTexts,

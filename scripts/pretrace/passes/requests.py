@@ -76,7 +76,7 @@ class Request:
     truncated: bool = False
     given: int = 0
 
-    def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
+    def scored_tokens(self, prompt_prefix: PromptPrefix) -> np.ndarray:
         """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix.
 
         None after a prefix that lost all its shots.
@@ -85,13 +85,13 @@ class Request:
             return self.tokens[:0]
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
-    def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
+    def skip_reason(self, prompt_prefix: PromptPrefix) -> str | None:
         """Return why no token is scored, or None."""
         if self.n_tokens == 0:
             return "no tokens"
         if prompt_prefix.shots_used == 0:
             return NO_SHOT
-        return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
+        return "one token and no start token" if len(self.scored_tokens(prompt_prefix)) == 0 else None
 
 
 Evaluated = Callable[[int], Collection[str]]

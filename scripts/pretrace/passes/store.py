@@ -41,7 +41,7 @@ PASS_SCHEMA = pa.schema(
 
 def chunk_table(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
     """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them."""
-    scored = [request.scored(prompt_prefix) for request in chunk]
+    scored = [request.scored_tokens(prompt_prefix) for request in chunk]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], name: str) -> pa.Array:
@@ -55,7 +55,7 @@ def chunk_table(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[
         "n_tokens": [request.n_tokens for request in chunk],
         "truncated": [request.truncated for request in chunk],
         "shots_used": [prompt_prefix.shots_used] * len(chunk),
-        "skipped": [request.skipped(prompt_prefix) for request in chunk],
+        "skipped": [request.skip_reason(prompt_prefix) for request in chunk],
     }
     # the kinds of statistics differ in their number
     [names] = [names for names in TOKEN_STATISTICS.values() if len(names) == len(values[0])]

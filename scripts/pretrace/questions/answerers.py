@@ -30,10 +30,10 @@ def answerer_of(
     """
     # imports are here, so that models behind APIs need no torch and others need no client
     if "api" in entry:
-        from pretrace.models.api.client import connected
+        from pretrace.models.api.client import connect
         from pretrace.questions.over_api import ApiAnswerer
 
-        with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
+        with connect(model, entry["api"], store=store, budget_usd=budget_usd) as client:
             encoding = {key: entry[key] for key in ("special_tokens", "tokenizer_from") if key in entry}
             tokenizer = load_tokenizer(Path(checkpoint_json), **encoding) if checkpoint_json else None
             yield ApiAnswerer(client, tokenizer)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.views.wordnet import function_words
-from pretrace.views.words import replaced
+from pretrace.views.words import replace_spans
 
 MASK = "[MASK]"
 ANSWER_UNITS = 16
@@ -64,7 +64,7 @@ def mask(text: str) -> Cloze | None:
         return None
     chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
     masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
-    return Cloze(replaced(text, masks), chosen, "name" if names else "noun")
+    return Cloze(replace_spans(text, masks), chosen, "name" if names else "noun")
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -101,7 +101,7 @@ def _nouns(words: list[_Word], text: str) -> list[str]:
 _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
 
 
-def named(reply: str) -> str:
+def name_given(reply: str) -> str:
     """Return the word that an answer gives: the text in <name> tags, otherwise the first line."""
     match = _NAMED.search(reply)
     lines = (match[1] if match else reply).strip().splitlines()
@@ -110,7 +110,7 @@ def named(reply: str) -> str:
 
 def matches(reply: str, word: str) -> bool:
     """Compare answer and word but for case, accents' encoding, punctuation around them and a possessive."""
-    return _normal(named(reply)) == _normal(word)
+    return _normal(name_given(reply)) == _normal(word)
 
 
 def _normal(text: str) -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.models.generation import written
+from pretrace.models.generation import generate
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.features import Features, sent
+from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Opening, Prompt, Reply
@@ -73,7 +73,7 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                added = attempt(written, self._model, self.tokenizer, [ids[place] for place in batch], units)
+                added = attempt(generate, self._model, self.tokenizer, [ids[place] for place in batch], units)
                 if added is None:
                     self._reader.back_off(len(batch), length + units)
                     continue
@@ -94,7 +94,7 @@ class LocalAnswerer:
             if context is not None:
                 room = min(room, context - len(ids[place]))
             torch.manual_seed(seed_of(prompts[place].plain, again))
-            [added] = written(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
+            [added] = generate(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
             replies[place] = Reply(self._text(added))
             progress(1)
         progress(sum(reply.skipped for reply in replies))
@@ -115,7 +115,7 @@ class LocalAnswerer:
             if self._fitting([ids], more=size):
                 torch.manual_seed(seed_of("continuations", opening.text))
                 drawing = CONTINUATION_TEMPERATURE, TOP_K
-                added = written(self._model, self.tokenizer, [ids] * samples, most, *drawing)
+                added = generate(self._model, self.tokenizer, [ids] * samples, most, *drawing)
             before = len(self._text(ids))
             continued.append([self._text([*ids, *new])[before:] for new in added])
             progress(1)
@@ -166,7 +166,7 @@ class LocalAnswerer:
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
         """Compute the probability of each letter, float32 [4], on the device of the features."""
-        wanted = sent(np.concatenate(spellings), features.device)
+        wanted = to_device(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
         return torch.stack(sums).softmax(0)

@@ -17,7 +17,7 @@ from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
+from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
@@ -117,7 +117,7 @@ class Results:
         chosen = self.by("method", artifact, panel, selection=selection)
         along_it = [
             method
-            for method in artifact.ordered(chosen)
+            for method in artifact.order_methods(chosen)
             if parameter in written_parameters(chosen[method]["setting"])
         ]
         if not along_it:
@@ -150,7 +150,7 @@ class Results:
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
-        entries = {panel.called(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
+        entries = {panel.title_of(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
         said = {name: entry["caution"] for name, entry in entries.items() if "caution" in entry}
         return [f"{name}: {caution.rstrip('.')}." for name, caution in said.items()]
 
@@ -172,12 +172,12 @@ class Results:
 
         `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
-        expanded = [place for panel in artifact.panels for place in self.expanded(panel)]
+        expanded = [place for panel in artifact.panels for place in self.expand(panel)]
         for key, values in artifact.options.across.items():
             expanded = [panel.replaced(**{key: value}) for panel in expanded for value in values]
         return expanded
 
-    def expanded(self, panel: Panel) -> list[Panel]:
+    def expand(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
         evaluated = self.has("metrics", panel.pair)
         frame = self.read("metrics", panel.pair) if evaluated else self.read("benchmarks", panel.benchmark)
@@ -234,13 +234,13 @@ def estimates(
         for row, numbers in _tested(artifact.replaced(metric=metric), results, drawn, selections, placebos)
     ]
     if not records:
-        raise artifact.empty(f"no method has a value at {joined(selections)} settings")
+        raise artifact.empty(f"no method has a value at {join_words(selections)} settings")
     if options.draws:
         records = over_draws(records, len(options.draws))
     records += averages_of(records, [panel.to_json() for panel in panels], options.average, options.blocks)
     frame = long_frame(records)
     frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
-    order = {method: place for place, method in enumerate(artifact.ordered(frame["method"]))}
+    order = {method: place for place, method in enumerate(artifact.order_methods(frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
     )

@@ -27,7 +27,7 @@ class InputError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shortened(word[0]), message)))
+        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shorten(word[0]), message)))
 
 
 _OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")
@@ -68,7 +68,7 @@ def explain_failure(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def error_place(where: str) -> Iterator[None]:
     """Put the place before what an `InputError` says, which goes on with a key or is a sentence."""
     try:
         yield
@@ -81,7 +81,7 @@ LONGEST_REPEATED = 80
 """Characters of a user's own words that an error repeats."""
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """Return what a user wrote as an error repeats it: whole, or its beginning and its length."""
     text = str(value)
     return (

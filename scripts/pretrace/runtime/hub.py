@@ -1,7 +1,7 @@
 """Files of the Hugging Face hub, through its own client: cache, resuming, waiting if the hub asks for it.
 
 The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE. A revision is
-resolved to its present commit, which is recorded with the files; within `pinned`, the pinned revision replaces it.
+resolved to its present commit, which is recorded with the files; within `use_pins`, the pinned revision replaces it.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class Listing(NamedTuple):
     gated: bool
     files: dict[str, ListedFile]
 
-    def matching(self, patterns: Collection[str]) -> "Listing":
+    def select(self, patterns: Collection[str]) -> "Listing":
         """Return the listing of the files whose names match one of the shell patterns; `*` also matches `/`."""
         names = [name for name in self.files if any(fnmatchcase(name, pattern) for pattern in patterns)]
         return self._replace(files={name: self.files[name] for name in names})
@@ -77,7 +77,7 @@ def read_pins(path: str | None) -> Pins:
 
 
 @contextmanager
-def pinned(path: str | None) -> Iterator[None]:
+def use_pins(path: str | None) -> Iterator[None]:
     """Read each repository in a file of pins at its revision there, whatever a caller asks for.
 
     Jobs read the file when they run. As a parameter it would rerun every job that fetches.
@@ -105,7 +105,7 @@ def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[s
     disable_progress_bars()
     read_at = _revision_of(hub, kind, revision)
     cache = str(constants.HF_HUB_CACHE)
-    with explained(hub, kind, read_at):
+    with explain_failures(hub, kind, read_at):
         fetch = partial(snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache)
         folder = Path(_with_retries(lambda: fetch(allow_patterns=list(patterns))))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -114,7 +114,7 @@ def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[s
     return Snapshot(hub, revision, folder.name, folder, files)
 
 
-def listing(
+def list_files(
     hub: str,
     kind: RepositoryKind,
     revision: str,
@@ -132,7 +132,7 @@ def listing(
 
     api, revision = HfApi(), _revision_of(hub, kind, revision)
     info_of = api.model_info if kind == "model" else api.dataset_info
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         if names is None:
             info = _with_retries(lambda: info_of(hub, revision=revision, files_metadata=True))
             siblings = info.siblings or []
@@ -152,7 +152,7 @@ def names_in(hub: str, kind: RepositoryKind, revision: str) -> list[str]:
     from huggingface_hub import HfApi
 
     revision = _revision_of(hub, kind, revision)
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         return sorted(_with_retries(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
 
@@ -167,7 +167,7 @@ def fetch_file(hub: str, kind: RepositoryKind, revision: str, name: str, folder:
 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         url = hf_hub_url(hub, name, repo_type=kind, revision=revision)
         metadata = _with_retries(lambda: get_hf_file_metadata(url))
         commit = metadata.commit_hash or revision
@@ -264,7 +264,7 @@ def repositories_of(record: Path) -> list[Fetched]:
 
 
 @contextmanager
-def explained(hub: str, kind: RepositoryKind, revision: str) -> Iterator[None]:
+def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[None]:
     """Turn what the hub's client raises into an `InputError` with the remedy."""
     import httpx2
     from huggingface_hub import constants, errors

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from pretrace.runtime.errors import InputError, nearest, remedy, shortened
+from pretrace.runtime.errors import InputError, nearest, remedy, shorten
 
 T = TypeVar("T")
 
@@ -119,7 +119,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
         hint = next((f" {hint}" for words, hint in _YAML_HINTS.items() if words in str(problem)), "")
-        raise InputError(f"{where}: not valid YAML ({shortened(problem)}).{hint}") from error
+        raise InputError(f"{where}: not valid YAML ({shorten(problem)}).{hint}") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} holds {_kind(value)}; a mapping of keys is needed.")
     return value
@@ -316,7 +316,7 @@ def parse_entries(entries: Any, sources: Sources, where: str) -> dict[str, Any]:
 F = TypeVar("F")
 
 
-def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
+def register_source(functions: dict[str, F], source: str) -> Callable[[F], F]:
     """Return a decorator that puts what reads `source` into `functions`, each source once."""
 
     def register(function: F) -> F:
@@ -374,7 +374,7 @@ class _Mistake(NamedTuple):
 
     @property
     def key(self) -> str:
-        return ".".join(shortened(key) for key in self.path) or "top level"
+        return ".".join(shorten(key) for key in self.path) or "top level"
 
     @property
     def line(self) -> str:
@@ -384,10 +384,10 @@ class _Mistake(NamedTuple):
             case "extra_forbidden":
                 valid = {key for member in self.members for key in _keys_of(member)}
                 folder = f"{self.key}." if self.path else ""
-                return f"unknown key '{folder}{shortened(self.about)}': {nearest(self.about, valid)}"
+                return f"unknown key '{folder}{shorten(self.about)}': {nearest(self.about, valid)}"
             case "invalid_key":
                 about = "is not text; write a name, in quotes if it looks like something else."
-                return f"{self.key}: the key {shortened(self.about)} {about}"
+                return f"{self.key}: the key {shorten(self.about)} {about}"
             case "literal_error":
                 return f"{self.key}: {self.shown} is not valid: {nearest(self.value, map(str, words))}"
             case "string_pattern_mismatch":
@@ -400,7 +400,7 @@ class _Mistake(NamedTuple):
 
     @property
     def shown(self) -> str:
-        return shortened(repr(self.value))
+        return shorten(repr(self.value))
 
 
 def _explained(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:

@@ -14,8 +14,8 @@ from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import X_PLACES, Options, check, renderer_of
-from pretrace.render.names import PAPERS, joined
-from pretrace.runtime.errors import InputError, located, nearest, shortened
+from pretrace.render.names import PAPERS, join_words
+from pretrace.runtime.errors import InputError, error_place, nearest, shorten
 from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.audit_study import positive_runs
 from pretrace.studies.keys import Config, Panels, StudyFile, WrittenArtifact, WrittenPanel
@@ -82,7 +82,7 @@ def resolve_artifacts(
     if config.only:
         chosen = _with_inputs_shown(chosen, artifacts.values())
     titles = corpora.titles | benchmarks.titles | models.titles
-    missing = [gone for run in runs if (gone := out.missing(run))]
+    missing = [gone for run in runs if (gone := out.missing_of(run))]
     left_out = {gone.name: gone.reason for gone in missing}
     for slug, artifact in artifacts.items():
         added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
@@ -116,12 +116,12 @@ def _choose(
     """
     chosen = _choose_artifacts(artifacts, config, where)
     narrowed = chosen.keys() != artifacts.keys()
-    readable = [run for run in runs if not out.missing(run)]
+    readable = [run for run in runs if not out.missing_of(run)]
     whole = [artifact for artifact in chosen.values() if not artifact.panels]
     if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
     if not readable:
-        missing = [gone for run in runs if (gone := out.missing(run))]
+        missing = [gone for run in runs if (gone := out.missing_of(run))]
         raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
     selected = _serving(readable, chosen) if narrowed else readable
     ran = {(run.model, run.benchmark) for run in selected}
@@ -138,9 +138,9 @@ def _choose(
         elif artifact.paper:
             shown[slug] = _of_paper(artifact, out)
         elif panels := [
-            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing(panel))
+            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing_of(panel))
         ]:
-            missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
+            missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
             shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
@@ -180,7 +180,7 @@ class LeftOut:
     models: Mapping[str, str]
     benchmarks: Mapping[str, str]
 
-    def missing(self, pair: Run | Panel) -> Missing | None:
+    def missing_of(self, pair: Run | Panel) -> Missing | None:
         """Return what a run or panel lacks: its benchmark or its model; None if both can be read."""
         reasons = ((pair.benchmark, self.benchmarks), (pair.model, self.models))
         gone = next(((name, out[name]) for name, out in reasons if name in out), None)
@@ -270,8 +270,8 @@ def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Arti
 
 
 def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
-    missing = [gone for panel in artifact.panels if (gone := out.missing(panel))]
-    left = [panel for panel in artifact.panels if not out.missing(panel)]
+    missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
+    left = [panel for panel in artifact.panels if not out.missing_of(panel)]
     if not missing:
         return artifact
     if left:
@@ -346,7 +346,7 @@ def artifact_of(
         | own.set_fields()
         | {"options": options, "panels": panels}
     )
-    with located(where):
+    with error_place(where):
         renderer_of(str(keys["renderer"]))
     return Artifact(slug=slug, paper=paper, **keys)
 
@@ -355,7 +355,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     """Return the panels of a written one: of the runs with its id, with the start token and references of these."""
     panel = WrittenPanel(run=written) if isinstance(written, str) else written
     if panel.run is None:
-        return [Panel(**copy.set_fields()) for copy in panel.expanded(PRODUCT)]
+        return [Panel(**copy.set_fields()) for copy in panel.expand(PRODUCT)]
     ids = {run.id for run in runs} - {""}
     if panel.run not in ids:
         raise InputError(f"{where}.run: no run has the id '{panel.run}': {nearest(panel.run, ids)}")
@@ -365,7 +365,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
         for slug in _listed(getattr(panel, key) or []):
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
-    every = panel.model_copy(update={"run": list(by_pair)}).expanded(("run", *PRODUCT))
+    every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
     copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
     return [
         Panel(
@@ -421,7 +421,7 @@ def resolve_artifact(
                 f"'{panel.benchmark}'; add one under runs, or use one of {sorted(read)}."
             )
     if not artifact.unavailable:
-        with located(where):
+        with error_place(where):
             check(artifact.renderer, options, artifact.metric)
             if not panels:
                 raise InputError("it has no panel; give at least one model and benchmark under panels")
@@ -458,7 +458,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
             for name in names:
                 if offered is not None and name is not None and name not in offered:
                     raise InputError(f"{where}.{key}: no run of {panel.model} on {panel.benchmark} has "
-                                     f"{shortened(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
+                                     f"{shorten(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
 
 
 def _choices_of_runs(
@@ -594,7 +594,7 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     if not small:
         return []
     return [
-        f"These small models cannot test ReCall or Con-ReCall: {joined(small)}. They were trained here from random "
+        f"These small models cannot test ReCall or Con-ReCall: {join_words(small)}. They were trained here from random "
         "weights and hardly use what comes before a text."
     ]
 

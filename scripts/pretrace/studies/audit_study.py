@@ -17,7 +17,7 @@ from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.books import cut_of_sides, side_of
@@ -61,7 +61,7 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
-                f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
+                f"config: {key}: {shorten(file)} does not exist{place}; give works (a folder, or a file: "
                 f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
             )
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
@@ -163,7 +163,7 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
         hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
         hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
         raise InputError(
-            f"config: model: '{shortened(named)}' is not a name of config/models.yaml, a folder, or an id of the "
+            f"config: model: '{shorten(named)}' is not a name of config/models.yaml, a folder, or an id of the "
             "Hugging Face hub such as EleutherAI/pythia-1.4b"
             f"{'' if hint.startswith('valid') else f': {hint}'}"
         )

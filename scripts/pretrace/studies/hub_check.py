@@ -11,7 +11,7 @@ from pretrace.corpora.readers.shards import HubCorpus, check_shards
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import Listing, pinned
+from pretrace.runtime.hub import Listing, use_pins
 from pretrace.studies.plan import Plan
 
 AT_ONCE = 8
@@ -32,7 +32,7 @@ class HubFiles(NamedTuple):
 
 def check_hub(plan: Plan) -> list[HubFiles]:
     """Ask for every model, benchmark and corpus that the study's jobs fetch, in that order."""
-    with pinned(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
+    with use_pins(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
         # a context each: the pins are a variable of the context, which a thread does not inherit
         answers = [pool.submit(copy_context().run, partial(_answer, *check)) for check in _checks(plan)]
         return [answer.result() for answer in answers]

@@ -163,7 +163,7 @@ class Listed(Keys):
             made._order = tuple(value)
         return made
 
-    def expanded(self, keys: Sequence[str]) -> list[Self]:
+    def expand(self, keys: Sequence[str]) -> list[Self]:
         """Return a copy for each combination of the values that are listed under `keys`."""
         listed = [key for key in self._order if key in keys and isinstance(getattr(self, key), list)]
         products = product(*(getattr(self, key) for key in listed))

@@ -158,7 +158,7 @@ class Pair:
         }
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            file_of = special.get(need, lambda model, need=need: beside(model).own(need))
+            file_of = special.get(need, lambda model, need=need: beside(model).stage_file(need))
             names = sorted({name for run in self.run_parameters for name in kind.names(run)})
             files[need] = {name: path for name in names if isinstance(path := file_of(name), str)}
         return files
@@ -235,7 +235,7 @@ class Pair:
 
     @property
     def calibration(self) -> File:
-        return self.own("calibration") if self.asks_questions else []
+        return self.stage_file("calibration") if self.asks_questions else []
 
     @property
     def deltas(self) -> dict[str, float] | None:
@@ -265,11 +265,11 @@ class Pair:
 
     @property
     def scores(self) -> str:
-        return self.own("scores")
+        return self.stage_file("scores")
 
     @property
     def windows(self) -> str:
-        return self.own("windows")
+        return self.stage_file("windows")
 
     @property
     def draws(self) -> list[int]:
@@ -286,7 +286,7 @@ class Pair:
         }
         reads = STATISTICS[statistic].reads
         return {"benchmark": self.benchmark.table} | {
-            kind: shared.get(kind, self.own(kind)) for kind in reads
+            kind: shared.get(kind, self.stage_file(kind)) for kind in reads
         }
 
     @property
@@ -298,7 +298,7 @@ class Pair:
             "language": self.benchmark.entry.language,
         }
 
-    def own(self, stage: str) -> str:
+    def stage_file(self, stage: str) -> str:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 

@@ -251,9 +251,11 @@ class Plan:
                 "extraction": pair.extraction is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
-            yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
+            yield from (
+                (kind, *pair.slugs, pair.stage_file(kind)) for kind in OF_A_PAIR if not left_out.get(kind)
+            )
             if pair.extraction is None and (whole := self._whole_works(pair)):
-                yield "extraction", *pair.slugs, whole.own("extraction")
+                yield "extraction", *pair.slugs, whole.stage_file("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in pairs}):

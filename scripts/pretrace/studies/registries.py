@@ -26,7 +26,7 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import (
@@ -76,7 +76,7 @@ class Registry(Generic[E]):
             return f"that id of the hub has the name '{hubs[wrong]}' here."
         if self.kind == "models" and re.fullmatch(r"[\w.-]+/[\w.-]+", wrong):
             name = wrong.rpartition("/")[2].lower()
-            entry = f"models: {{{name}: {{source: hub, hub: {shortened(wrong)}}}}}"
+            entry = f"models: {{{name}: {{source: hub, hub: {shorten(wrong)}}}}}"
             return f"to use a model of the hub, add {entry} to the study and name it {name} in the run."
         return nearest(wrong, self.entries)
 
@@ -355,10 +355,10 @@ def _check_path(where: str, path: str, needed: str) -> None:
     """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
     kind = kind_of(path)
     if not kind:
-        raise InputError(f"{where}: {shortened(path)} does not exist; paths are relative to that file.")
+        raise InputError(f"{where}: {shorten(path)} does not exist; paths are relative to that file.")
     if {"{", "}"} & {*path}:
         raise InputError(
-            f"{where}: {shortened(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
+            f"{where}: {shorten(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
         )
     if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(

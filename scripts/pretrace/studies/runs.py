@@ -10,7 +10,7 @@ from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
 from pretrace.studies.registries import Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
@@ -64,7 +64,7 @@ def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registrie
     written = [
         (f"{path}: runs.{number}", run)
         for number, lists in enumerate(listed)
-        for run in lists.expanded(("model", "benchmark"))
+        for run in lists.expand(("model", "benchmark"))
     ]
     benchmarks = registries.benchmarks
     drawn: dict[str, PrefixDraws] = {}
@@ -164,7 +164,7 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
             )
         if declared and (unknown := [value for value in named if value not in declared]):
             raise InputError(
-                f"{where}.{key}: {run.benchmark} has no {shortened(repr(unknown[0]))}; it has {declared}."
+                f"{where}.{key}: {run.benchmark} has no {shorten(repr(unknown[0]))}; it has {declared}."
             )
 
 
@@ -287,7 +287,7 @@ def _resolve_methods(
     offers: dict[str, Any] = {
         "language": benchmark.language,
         "has_prefixes": benchmark.prefix is not None,
-        "lacking": lacking(model),
+        "lacking": lacking_statistics(model),
         "log_probabilities": scores_prompts(model),
     }
     named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
@@ -360,7 +360,7 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
     """Return a run's key `extraction` with its defaults, None where the run has none."""
     if run.extraction is None:
         return None
-    if "top40" in lacking(model):
+    if "top40" in lacking_statistics(model):
         raise InputError(
             f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
@@ -426,7 +426,7 @@ def scores_prompts(model: ModelEntry) -> bool:
     return not isinstance(model, AnswersModel)
 
 
-def lacking(model: ModelEntry) -> tuple[str, ...]:
+def lacking_statistics(model: ModelEntry) -> tuple[str, ...]:
     """Return the statistics of tokens that the model does not give."""
     if isinstance(model, ApiModel):
         return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY

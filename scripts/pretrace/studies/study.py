@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.render.artifact import Artifact
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
 from pretrace.studies.artifacts import resolve_artifacts, runs_by_pair
@@ -111,10 +111,10 @@ def study_path(name: str, folder: Path) -> Path:
     if name.endswith((".yaml", ".yml")):
         where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
         raise InputError(
-            f"config: study: there is no file {shortened(name)}{where}; give the path of a study file."
+            f"config: study: there is no file {shorten(name)}{where}; give the path of a study file."
         )
     hint = nearest(name, registered).rstrip("?")
     raise InputError(
-        f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
+        f"config: study: '{shorten(name)}' is neither a file nor one of config/studies/ ({hint}). "
         "A study file is given by its path, as --config study=my_study.yaml."
     )

@@ -16,7 +16,7 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel, ModelEntry
 from pretrace.questions.collected import check_answers, released_scores
-from pretrace.runtime.errors import InputError, printable, shortened
+from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
@@ -129,7 +129,7 @@ def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
                 if value not in {"", "*", None, *there}:
                     known = sorted(map(str, there - {"", None})) or f"no {key}s"
                     raise InputError(
-                        f"{study.path}: {where}: its texts have no {key} {shortened(repr(value))}; they have {known}."
+                        f"{study.path}: {where}: its texts have no {key} {shorten(repr(value))}; they have {known}."
                     )
 
 
@@ -239,7 +239,7 @@ def _tokens(texts: Sequence[str], model: ModelEntry, study: Study) -> tuple[floa
 
 def _named(texts: Sequence[Text]) -> str:
     """Return the names of the first documents, so that swapped labels are noticed."""
-    names = dict.fromkeys(shortened(text.document) for text in texts if text.document)
+    names = dict.fromkeys(shorten(text.document) for text in texts if text.document)
     return first_names(list(names)) or "no document is named"
 
 

@@ -19,10 +19,10 @@ from pretrace.views.words import (
     NEIGHBOUR_PERCENT,
     Span,
     core,
-    drawn,
+    draw_sample,
     in_case_of,
     is_chinese,
-    replaced,
+    replace_spans,
     share_of,
     word_spans,
 )
@@ -45,9 +45,9 @@ class Replaceable:
     nearest: dict[Span, list[str]]
 
     def with_replaced(self, count: int, rng: random.Random) -> str:
-        places = drawn(rng, list(self.nearest), count)
+        places = draw_sample(rng, list(self.nearest), count)
         new = {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places}
-        return replaced(self.text, new)
+        return replace_spans(self.text, new)
 
 
 def synonyms_by_embeddings(

@@ -17,7 +17,7 @@ from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 from pretrace.views.readings import PREFIX_KINDS, ZERO_ACCESS, PassKey, Shots
-from pretrace.views.stored import ViewTexts, viewed
+from pretrace.views.stored import ViewTexts, view_texts
 from pretrace.views.words import is_chinese
 
 if TYPE_CHECKING:
@@ -137,7 +137,9 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
 
 def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
     """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
-    left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
+    left = of_subset[
+        ~of_subset["text_id"].isin(overlapping_ids(of_subset, [row["text_id"] for row in shots]))
+    ]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
             raise InputError(
@@ -196,7 +198,7 @@ OVERLAP = 13
 """Words in a row (characters, in Chinese) that two texts of a document share only where they overlap."""
 
 
-def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
+def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     """Return the ids of the given texts and of every text that overlaps one of them.
 
     Texts of one document overlap if they share RUN words in a row, or all words of the shorter one. If one of two texts
@@ -234,18 +236,18 @@ def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
     return (units[i : i + OVERLAP] for i in range(len(units) - OVERLAP + 1))
 
 
-def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+def excluded_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Return the ids of the draw's whole pool and of every text overlapping it."""
-    return overlapping(benchmark, _drawn_ids(prefixes, draw, *PREFIX_KINDS))
+    return overlapping_ids(benchmark, _drawn_ids(prefixes, draw, *PREFIX_KINDS))
 
 
-def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+def evaluated_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Return the ids that a draw is evaluated on, the only ones that are read after its prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
-    return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
+    return set(named) if named else set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
 
 
-def balanced(
+def balanced_ids(
     prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, evaluated: Collection[str]
 ) -> set[str]:
     """Return of the evaluated ids as many of each class: the larger class is cut, in an order of the draw.
@@ -295,7 +297,7 @@ def shot_texts(
     else:
         available = _passages(prefixes, benchmark, shots, texts)
         if prefix.manipulated:
-            seen = dict(viewed(view, list(available), list(available.values()), stored or {}))
+            seen = dict(view_texts(view, list(available), list(available.values()), stored or {}))
             if lacking := sorted(available.keys() - seen.keys()):
                 raise InputError(
                     f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix.name}."
@@ -353,4 +355,4 @@ def evaluated_reader(
     if not prefixes:
         return None
     drawn = read_parquet(prefixes)
-    return lambda draw: evaluated(drawn, benchmark, draw)
+    return lambda draw: evaluated_ids(drawn, benchmark, draw)

@@ -44,7 +44,7 @@ class Prefix:
         return ";".join([self.kind, *changes])
 
     @classmethod
-    def named(cls, name: str) -> "Prefix":
+    def from_name(cls, name: str) -> "Prefix":
         """Return the prefix of a name; an unknown one raises `InputError`."""
         kind, *changes = name.split(";")
         given = dict(change.partition("=")[::2] for change in changes)
@@ -114,7 +114,7 @@ class Reading:
         """Return the reading that `to_json` wrote; `InputError` for an unknown prefix."""
         shots, windows = None, keys["windows"]
         if keys["prefix"]:
-            prefix = Prefix.named(keys["prefix"])
+            prefix = Prefix.from_name(keys["prefix"])
             shots = Shots(prefix, keys["draw"], keys["shots"], keys["inner_start"])
         if windows and windows != PAST_CONTEXT:
             windows = Windows(*windows)
@@ -127,7 +127,7 @@ class PassKey(NamedTuple):
     reading: Reading
     slice: Slice
 
-    def changed(self, **changes: Any) -> "PassKey":
+    def with_changes(self, **changes: Any) -> "PassKey":
         """Return the pass over the same texts whose reading has these changes."""
         return PassKey(replace(self.reading, **changes), self.slice)
 

@@ -127,10 +127,10 @@ def view_of_source(
 
     Raises `InputError` if the source has no such view, or variants of a text that is not the benchmark's.
     """
-    from pretrace.benchmarks import imported
+    from pretrace.benchmarks import released_view
 
     known = set(benchmark["text_id"])
-    variants = imported(name, entry, sources)
+    variants = released_view(name, entry, sources)
     if strange := sorted(set(variants) - known):
         raise InputError(
             f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "
@@ -166,7 +166,7 @@ def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
     return {re.sub("(?<=_by_)[^~]+~", "", Path(path).stem): read_view(Path(path)) for path in paths}
 
 
-def viewed(
+def view_texts(
     name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, ViewTexts]
 ) -> Iterator[tuple[str, str]]:
     """Yield (text id, text) of the target texts in the view, its variant 0; texts without one are left out."""

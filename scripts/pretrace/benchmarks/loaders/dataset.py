@@ -20,8 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.loaders.local import checked, numbered
-from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, opened, rows
+from pretrace.benchmarks.loaders.local import check_rows, number_passages
+from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, open_bytes, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
@@ -120,7 +120,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
             for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
-    texts = [text for _, text in checked(given, str(folder))]
+    texts = [text for _, text in check_rows(given, str(folder))]
     if entry.shared_nonmembers:  # once in every subset of the members; the id then begins with the subset
         subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
         nonmembers = [
@@ -129,7 +129,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
             for subset in subsets
         ]  # fmt: skip
         texts = [text for text in texts if text.label != 0] + nonmembers
-    return numbered(texts) if entry.question is not None else texts
+    return number_passages(texts) if entry.question is not None else texts
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
@@ -186,7 +186,7 @@ def _is_written(file: Path) -> bool:
     kind = format_of(file.name)
     if kind != JSON:
         return kind == CSV
-    with opened(file) as content:  # one array of rows is read by `datasets`
+    with open_bytes(file) as content:  # one array of rows is read by `datasets`
         return not content.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 

@@ -11,12 +11,12 @@ from typing import Annotated
 import zstandard
 from pydantic import Field
 
-from pretrace.benchmarks.rows import opened
+from pretrace.benchmarks.rows import open_bytes
 from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
-from pretrace.runtime.hub import Listing, fetch_file, fetched_files, listing, names_in
+from pretrace.runtime.hub import Listing, fetch_file, fetched_files, list_files, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -101,7 +101,7 @@ def check_shards(entry: HubCorpus) -> Listing:
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.
     """
     names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
-    files = listing(entry.hub, "dataset", entry.revision, names, fetchable=True)
+    files = list_files(entry.hub, "dataset", entry.revision, names, fetchable=True)
     if missing := [name for name in names if name not in files.files]:
         raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
     return files
@@ -136,7 +136,7 @@ def _check_whole(path: Path) -> None:
     """Read a packed file to its end, where its checksum is: a share may stop before it."""
     if path.name.lower().endswith((".gz", ".zst")):
         try:
-            with opened(path) as file:
+            with open_bytes(path) as file:
                 while file.read(1 << 22):
                     pass
         except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:

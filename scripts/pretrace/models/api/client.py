@@ -277,7 +277,7 @@ def tokens_used(body: Body) -> tuple[int, int] | None:
 
 
 @contextmanager
-def connected(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
+def connect(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
         client = ApiClient(Endpoint(name=name, **api), answers, budget_usd=budget_usd)

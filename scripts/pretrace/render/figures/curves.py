@@ -21,7 +21,7 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     line_styles,
     sheet,
-    wrapped,
+    wrap_title,
 )
 from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
@@ -41,7 +41,7 @@ def _curves(
     for panel in panels:
         rows.append(results.by("method", artifact.replaced(metric="auc"), panel, selection=selection))
         points = []
-        for name in artifact.ordered(rows[-1]):
+        for name in artifact.order_methods(rows[-1]):
             row = {**rows[-1][name], "method": name.split(";")[0]}
             points.append(results.like(curve, panel, row).assign(method=name))
             if points[-1].empty:
@@ -64,10 +64,10 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[0], frame, styles, 0.0)
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
-            axes[0].set_title(wrapped(panel.name, PAGE), loc="left", fontsize=7.5)
+            axes[0].set_title(wrap_title(panel.name, PAGE), loc="left", fontsize=7.5)
     ties = [tie for shown in zip(panels, rows, frames, strict=True) for tie in _ties(*shown)]
     points = of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels)
-    return Drawing(drawn, points).noted(ties)
+    return Drawing(drawn, points).with_notes(ties)
 
 
 def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
@@ -125,7 +125,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     scores.
     """
     panels, rows, frames = _curves(artifact, results, "density")
-    methods = artifact.ordered(method for values in rows for method in values)
+    methods = artifact.order_methods(method for values in rows for method in values)
     with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
         grid = drawn.subplots(len(panels), len(methods), squeeze=False)
         handles: dict[str, Any] = {}

@@ -29,7 +29,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
+from pretrace.render.names import BLIND, CLASSES, join_words, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, with_interval
 from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
 
@@ -159,7 +159,7 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
     chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
-    methods = artifact.ordered(chosen)
+    methods = artifact.order_methods(chosen)
     rows = [results.like("placebos", panel, chosen[method]).assign(method=method) for method in methods]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
@@ -172,7 +172,7 @@ def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequ
     """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
-    at_ends = joined([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
+    at_ends = join_words([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
     return (
         f"Some method is first more often than one of them: {first} of the {documents} documents are first for at "
         f"least one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
@@ -233,7 +233,7 @@ def _heading(panel: Panel) -> str:
     """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
     if panel.label is not None:
         return panel.name
-    return f"{panel.name_without_model}, {panel.called(panel.model)}"
+    return f"{panel.name_without_model}, {panel.title_of(panel.model)}"
 
 
 MOST_NAMED = 3  # panels that the reading names; of more it counts
@@ -288,7 +288,7 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     shown = [_cells(row, blind.get((row["model"], row["label"]))) for row in best[:LINES]]
     if not shown:
         return []
-    metrics = joined(sorted({metric_label(row["metric"]) for row in best}))
+    metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
     most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
     heads = [
         "texts and model",

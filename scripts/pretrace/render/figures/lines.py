@@ -124,7 +124,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
     frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
-    methods = artifact.ordered(frame["method"])
+    methods = artifact.order_methods(frame["method"])
     moving = set(frame.loc[frame["x"].notna(), "method"])
     styles = {
         method: style if method in moving else replace(style, marker="")
@@ -176,7 +176,7 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
-        ticks[place] = panel.called(value)
+        ticks[place] = panel.title_of(value)
         for method, row in results.by("method", artifact, panel, selection=artifact.selections[0]).items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
@@ -278,10 +278,10 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
     labels = "tokens seen (thousands)", "loss (nats a token)"
     facets = [
-        Facet(artifact.called(benchmark), pd.concat(parts), *labels, banded=True)
+        Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
-    names = {model: artifact.called(model) for model in styles} | dict.fromkeys(
+    names = {model: artifact.title_of(model) for model in styles} | dict.fromkeys(
         marked, "markers: held-out text"
     )
     return Drawing(draw_lines(facets, styles | marked, names), pd.concat(frames, ignore_index=True))

@@ -23,7 +23,7 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     letter,
     sheet,
-    wrapped,
+    wrap_title,
 )
 from pretrace.render.names import CLASSES
 from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
@@ -46,7 +46,7 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
             _draw_shares(axes[0], frame[frame["curve"] == "share"])
             _draw_surprising(axes[1], frame)
             for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
-                axis.set_title(wrapped(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
+                axis.set_title(wrap_title(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
             for label, style in CLASS_STYLES.items()

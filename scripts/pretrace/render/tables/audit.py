@@ -6,15 +6,15 @@ from math import isfinite
 
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import LEVEL, counted
+from pretrace.benchmarks.audit_design import LEVEL, count_noun
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, WORDS
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import in_order, joined, method_label
-from pretrace.render.phrases import signed
+from pretrace.render.names import in_order, join_words, method_label
+from pretrace.render.phrases import format_signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
@@ -64,7 +64,7 @@ _NOTES = (
 def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
     result = verdict(frame)
-    p, reasons = f"(p = {p_text(result.p)})", joined(result.reasons) if result.reasons else ""
+    p, reasons = f"(p = {p_text(result.p)})", join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence":
         return (
@@ -134,7 +134,7 @@ def _percent(effect: float) -> str:
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what follows and what does not, and what would make a better audit."""
     result, design = verdict(frame), _design(frame)
-    first, second = answer(panel.called(panel.model), frame)
+    first, second = answer(panel.title_of(panel.model), frame)
     not_shown = "That the texts were not in the training data. An audit cannot show that."
     if result.kind == "evidence":
         not_shown = (
@@ -142,7 +142,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         )
     lines = [("What follows", second), ("What does not follow", not_shown)]
     if results.has("extraction", panel.pair):
-        back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
+        back = given_back(panel.title_of(panel.model), results.read("extraction", panel.pair))
         lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [("What would make it better", " ".join(result.repairs))] if result.repairs else []
@@ -152,13 +152,13 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     )
     lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
-    question = f"Was {panel.called(panel.model)} trained on {own} of '{panel.called(panel.benchmark)}'?"
+    question = f"Was {panel.title_of(panel.model)} trained on {own} of '{panel.title_of(panel.benchmark)}'?"
     return Box(question, first, result.kind, tuple(lines))
 
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return f"{counted(int(design.get(documents, 0)), noun)} ({counted(int(design.get(texts, 0)), 'passage')})"
+    return f"{count_noun(int(design.get(documents, 0)), noun)} ({count_noun(int(design.get(texts, 0)), 'passage')})"
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -166,19 +166,19 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
     known = int(design.get("known_outliers", 0))
-    parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
-    words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
+    parts = [f"your document '{name}'" for name in out] + [count_noun(known, "known document")] * bool(known)
+    words = [f"{join_words(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
-        words.append(f"{counted(left, 'passage')} without a label: no score, or no known text of the same length and "
+        words.append(f"{count_noun(left, 'passage')} without a label: no score, or no known text of the same length and "
                      "subset.")  # fmt: skip
     return " ".join(words)
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
-    name = f"{panel.called(panel.model)} on {panel.called(panel.benchmark)}"
+    name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
     failed = bool(failed_checks(frame))
     facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
@@ -263,7 +263,7 @@ def first_words(text: str) -> str:
 
 def _effect(effect: float | None) -> Cell:
     effect = number(effect)
-    return Cell() if effect is None else Cell(words=signed(effect, 1))
+    return Cell() if effect is None else Cell(words=format_signed(effect, 1))
 
 
 def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head, Cell]]:

@@ -7,7 +7,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.extraction import FIFTY
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import CLASSES, joined
+from pretrace.render.names import CLASSES, join_words
 from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
@@ -95,7 +95,7 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
         for row in records_of(frame.iloc[:1]):
             said.setdefault(_setting(row), []).append(panel.name)
     for words, labels in said.items():
-        yield words if len(said) == 1 else f"{joined(labels)}: {words}"
+        yield words if len(said) == 1 else f"{join_words(labels)}: {words}"
 
 
 def _setting(row: Record) -> str:

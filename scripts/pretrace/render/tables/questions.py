@@ -5,7 +5,7 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, averages_of, difference, estimate, grouped
+from pretrace.evaluation.averages import Record, averages_of, difference, estimate, group_records
 from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.grids import named_variant
 from pretrace.evaluation.metrics import ACCURACIES
@@ -64,7 +64,7 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
     """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
     rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
-    for own in grouped(records_of(pd.concat(rows)), "method", "setting"):
+    for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
         setting = own[0]["setting"]
         named = {**own[0], "method": named_variant(own[0]["method"], setting)}
         about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
@@ -104,7 +104,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     records: list[Record] = []
     for place, panel in enumerate(panels):
         records += _tested(artifact, results, panel, place, metrics[:-1])
-    order = artifact.ordered(row["method"] for row in records)
+    order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
         *conditions(artifact, records, metrics),

@@ -7,7 +7,7 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.artifact import Artifact
-from pretrace.render.names import joined, method_label, metric_label
+from pretrace.render.names import join_words, method_label, metric_label
 from pretrace.render.published import (
     PUBLISHED_KEYS,
     Paper,
@@ -157,4 +157,4 @@ def _reading(paper: Paper, numbers: pd.DataFrame) -> str:
                 f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
                 f"ones (median distance {counts['distance']:.3f})"
             )
-    return f"{paper.title}: {joined(parts) if parts else 'nothing was measured'}."
+    return f"{paper.title}: {join_words(parts) if parts else 'nothing was measured'}."
