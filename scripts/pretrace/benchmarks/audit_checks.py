@@ -105,7 +105,7 @@ def check_audit(
         )
     _refuse_nonsense(suspects)
     if known is None:
-        return [*_repeats(suspects), *_spread(suspects)]
+        return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
         rows = list(read_located(known, cut=cut))
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
@@ -121,7 +121,7 @@ def check_audit(
     _refuse_nonsense(nonmembers)
     if randomised and suspects.documents & nonmembers.documents:
         return [*_equal_within(suspects, nonmembers), *_too_few_drawn(suspects, nonmembers)]
-    shared = _shared(suspects, nonmembers)
+    shared = _check_overlap(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
     return [
         *shared,
@@ -153,7 +153,7 @@ def _labels(rows: Iterable[Located]) -> str:
     return told if counts[0] or counts[1] else f"{told} (is the column label missing?)"
 
 
-def _folded(text: Text) -> str:
+def _fold(text: Text) -> str:
     return " ".join(units(text.text, "words"))
 
 
@@ -187,10 +187,10 @@ def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
-def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
-    place_of = {_folded(text): where for where, text in reversed(known.rows)}
-    equal = [(where, place_of[_folded(text)]) for where, text in suspects.rows if _folded(text) in place_of]
+    place_of = {_fold(text): where for where, text in reversed(known.rows)}
+    equal = [(where, place_of[_fold(text)]) for where, text in suspects.rows if _fold(text) in place_of]
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
@@ -224,7 +224,7 @@ def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _repeats(side: ClassTexts) -> list[str]:
     """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
-    pairs = [(first.setdefault(_folded(text), where), where) for where, text in side.rows]
+    pairs = [(first.setdefault(_fold(text), where), where) for where, text in side.rows]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
     return [
         f"{side.file}: {len(repeats)} of {len(side.rows)} {side.name} repeat an earlier text, the first {where} "
@@ -244,15 +244,15 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if len(lost) == len(suspects.rows):
         raise InputError(
             f"{suspects.file}: none of the {len(lost)} {suspects.name} can be compared: {reason}. They are "
-            f"{_named(lost)}, and the {known.name} are {_named(known_slices)}. {advice}"
+            f"{_name_slices(lost)}, and the {known.name} are {_name_slices(known_slices)}. {advice}"
         )
     return [
         f"{suspects.file}: {len(lost)} of {len(suspects.rows)} {suspects.name} take no part: {reason} "
-        f"({_named(lost)}). {advice}"
+        f"({_name_slices(lost)}). {advice}"
     ]
 
 
-def _named(slices: Iterable[Slice]) -> str:
+def _name_slices(slices: Iterable[Slice]) -> str:
     listed = sorted(set(slices), key=str)
     named = [
         ("without length" if slice.length is None else f"of length {slice.length}")
@@ -306,7 +306,7 @@ def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
-def _spread(side: ClassTexts) -> list[str]:
+def _remark_on_lengths(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
     return [
         f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known non-members need the same "
@@ -418,11 +418,11 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    place_of = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
+    place_of = {(text.document, _fold(text)): where for where, text in reversed(held_out.rows)}
     equal = [
-        (where, place_of[text.document, _folded(text)])
+        (where, place_of[text.document, _fold(text)])
         for where, text in suspects.rows
-        if (text.document, _folded(text)) in place_of
+        if (text.document, _fold(text)) in place_of
     ]
     return [
         f"{suspects.file}: {len(equal)} of {len(suspects.rows)} {suspects.name} equal a held-out text of their "

@@ -75,13 +75,13 @@ def _too_large(path: Path) -> InputError:
 
 
 def _plain(data: bytes, path: Path) -> LaidOutText:
-    text, encoding = _decoded(data, path)
+    text, encoding = _decode(data, path)
     reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
     reading.encoding = encoding
     return reading
 
 
-def _markdown(data: bytes, path: Path) -> LaidOutText:
+def _read_markdown(data: bytes, path: Path) -> LaidOutText:
     """Read Markdown as it is written, without a header of YAML."""
     reading = _plain(data, path)
     if header := re.match(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
@@ -93,7 +93,7 @@ def _markdown(data: bytes, path: Path) -> LaidOutText:
 _MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-def _decoded(data: bytes, path: Path) -> tuple[str, str]:
+def _decode(data: bytes, path: Path) -> tuple[str, str]:
     """Return a text and its encoding: by its byte-order mark, UTF-8, or else the likeliest."""
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
     if not marked and b"\0" in data[:1000]:  # UTF-16, whose every other byte is mostly empty
@@ -180,7 +180,7 @@ def _soup(data: bytes, path: Path) -> tuple[Any, str]:
         name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
         return BeautifulSoup(data.decode(name), "html.parser"), _shown(name)
     except (UnicodeDecodeError, LookupError):
-        text, encoding = _decoded(data, path)
+        text, encoding = _decode(data, path)
         return BeautifulSoup(text, "html.parser"), encoding
 
 
@@ -242,7 +242,7 @@ _PARTS = {
 
 def _epub(data: bytes, path: Path) -> LaidOutText:
     reading, texts = LaidOutText("", "EPUB"), []
-    with _unpacked(data, path) as book:
+    with _open_zip(data, path) as book:
 
         def soup_of(name: str) -> Any:
             return _soup(book.read(name), path)[0]
@@ -281,7 +281,7 @@ def _epub(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
-def _unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
+def _open_zip(data: bytes, path: Path) -> zipfile.ZipFile:
     """Open a zip archive whose members are as large as they say, which Python sees to, and not too large together."""
     archive = zipfile.ZipFile(BytesIO(data))
     if sum(member.file_size for member in archive.infolist()) > LARGEST_DOCUMENT:
@@ -308,7 +308,7 @@ def _docx(data: bytes, path: Path) -> LaidOutText:
         raise InputError(
             f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
         )
-    _unpacked(data, path).close()
+    _open_zip(data, path).close()
     import docx
     from docx.oxml.ns import qn
     from docx.text.paragraph import Paragraph
@@ -339,7 +339,7 @@ def _docx(data: bytes, path: Path) -> LaidOutText:
 
 
 _READERS: dict[str, Callable[[bytes, Path], LaidOutText]] = {
-    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _markdown,
-    ".markdown": _markdown, ".txt": _plain,
+    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _read_markdown,
+    ".markdown": _read_markdown, ".txt": _plain,
 }  # fmt: skip
 DOCUMENT_FORMATS = ", ".join(_READERS)

@@ -96,12 +96,14 @@ def draw_canaries(
     seen: set[str] = set()
     drawn = []
     for number in range(count):
-        texts = [_filled(templates[number % len(templates)], words, rng, seen) for _ in range(twins + 1)]
+        texts = [
+            _fill_template(templates[number % len(templates)], words, rng, seen) for _ in range(twins + 1)
+        ]
         drawn.append(Drawn(f"canary-{number + 1:03d}", texts, rng.randrange(len(texts))))
     return _checked(drawn, "raise --count or --twins")
 
 
-def _filled(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
+def _fill_template(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
     """Fill a template with random words, so that the text differs from all that were `seen`."""
     parts = template.split(SLOT)
     while True:

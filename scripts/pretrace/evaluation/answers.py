@@ -21,7 +21,7 @@ def accuracies(
 
     A row for each paraphraser, subset and length; `pooled`: and of all subsets, as "". `names`: model and benchmark.
     """
-    for keys, answered in _by_paraphraser(_judged(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
         own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
         for document, rows in own.groupby("document"):
             named = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
@@ -40,7 +40,7 @@ def accuracies_by_order(
 
     Of each class (document "") by bootstrap of its documents, and of each document by bootstrap of its passages.
     """
-    for keys, answered in _by_paraphraser(_judged(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
         own = answered[answered["task"] == "de_cop"]
         for document in ["", *sorted(own["document"].unique())]:
             chosen = own[own["document"] == document] if document else own
@@ -64,7 +64,7 @@ def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool
         yield from (keys | row for row in _letters(rows, model, resamples))
 
 
-def _judged(answers: pd.DataFrame) -> pd.DataFrame:
+def _judged_answers(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers that are right or wrong."""
     return answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
 

@@ -88,11 +88,11 @@ def audit(
     kind = "text" if min(map(len, reads)) else "document"
     ours, theirs = (side[side["unit"] == kind] for side in (ours, theirs))
     ours = _comparable(ours, theirs, audited, known)
-    frame, texts, methods = _compared(ours, theirs, randomised=randomised)
+    frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
     rows: list[Record] = []
     out = np.zeros(len(frame), dtype=bool)
     if not texts.within:
-        documents = Documents.of(_wording(frame, audited, known), language)
+        documents = Documents.of(_compared_words(frame, audited, known), language)
         out_of_documents = outliers(documents)
         names = np.array(documents.names, dtype=object)[out_of_documents]
         out = frame["document"].isin(names).to_numpy(bool)
@@ -115,7 +115,7 @@ def audit(
 
 def _table(rows: Sequence[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(rows).reindex(columns=AUDIT_COLUMNS)
-    frame["q"] = _adjusted(frame)
+    frame["q"] = _benjamini_hochberg(frame)
     control = frame["unit"] == "control"
     frame["flagged"] = np.where(
         control, frame["flagged"].eq(True) | frame["p"].le(LEVEL), frame["q"].le(LEVEL)
@@ -135,7 +135,7 @@ def _shown(document: str) -> str:
     return document.lstrip("\0")
 
 
-def _compared(
+def _compared_texts(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, randomised: bool
 ) -> tuple[pd.DataFrame, AuditedTexts, list[tuple[str, str]]]:
     """Return `id, document, subset, length, suspect` of the texts that are compared, their scores, and our methods.
@@ -167,7 +167,7 @@ def _compared(
     return frame, AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
 
 
-def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
+def _compared_words(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
     """Return `text, document, slice, suspect` of the texts behind the units that are compared.
 
     Of each document as many as the median document of the side with fewer has: means of few texts vary more.
@@ -259,10 +259,10 @@ def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) ->
     """
     places = [place for place, (method, _) in enumerate(methods) if not is_control(method)]
     places = [place for place in places if not is_question(methods[place][0])] or places
-    return [place for place in places if _tied(texts.scores[:, place]) <= LEVEL]
+    return [place for place in places if _share_tied(texts.scores[:, place]) <= LEVEL]
 
 
-def _tied(scores: Floats) -> float:
+def _share_tied(scores: Floats) -> float:
     """Return the share of the scores that tie at the highest."""
     scores = scores[~np.isnan(scores)]
     ties = int((scores == scores.max(initial=-np.inf)).sum())
@@ -300,7 +300,7 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     if not own["label"].nunique() > 1:
         return
     sides = (own[own["label"] == label].assign(document="") for label in (1, 0))
-    frame, texts, methods = _compared(*sides, randomised=False)
+    frame, texts, methods = _compared_texts(*sides, randomised=False)
     units = units_of(texts, texts.ranks(combined_methods(texts, methods))[:, -1])
     yield {
         "unit": "positive", "id": positive.name, "method": COMBINED, "setting": "", "n": int((~units.suspect).sum()),
@@ -308,7 +308,7 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     }  # fmt: skip
 
 
-def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
+def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return Benjamini and Hochberg's q over the documents."""
     from scipy.stats import false_discovery_control
 

@@ -62,7 +62,7 @@ def placebos(
                 label=ids.map(by_id["label"]).fillna(-1).astype(np.int64),  # no set holds label -1
                 fold=ids.map(by_id["fold"]).fillna(of_texts.units["fold"]).astype(np.int64),
             )
-            columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
+            columns = _retrain(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
             for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
                 rankings = Rankings(ranked)
@@ -78,7 +78,7 @@ def placebos(
                     chosen = {"selection": estimand.selection, "metric": metrics.METRICS[estimand.metric]}
                     rows.append(of_all | column._asdict() | chosen | {"value": value})
             progress.update()
-    return _summarised(pd.DataFrame(rows))
+    return _summarise(pd.DataFrame(rows))
 
 
 def empty_placebos() -> pd.DataFrame:
@@ -117,7 +117,7 @@ def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) 
     ]
 
 
-def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
+def _retrain(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
     """Return the scores; methods that learn from labels learn from the table's."""
     scores = dict(of_texts.scores)
     learning = [column for column in scores if find(column.method).cross_fitted]
@@ -134,7 +134,7 @@ def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> Scor
     return scores
 
 
-def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
+def _summarise(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))

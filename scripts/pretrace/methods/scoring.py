@@ -66,7 +66,7 @@ def plan(
     slices = slices_of(benchmark)
     planned: dict[PassKey, WantedSettings] = {}
     for run in runs:
-        wanted = _wanted(run, language, has_prefixes)
+        wanted = _wanted_settings(run, language, has_prefixes)
         for view in run["views"]:
             for slice in chosen_slices(slices, run.get("subsets"), run.get("lengths")):
                 plain = PassKey(Reading(view, run["start_token"]), slice)
@@ -78,7 +78,7 @@ def plan(
     }
 
 
-def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> WantedSettings:
+def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) -> WantedSettings:
     wanted: WantedSettings = {}
     for request in run["methods"]:
         id = request["method"]

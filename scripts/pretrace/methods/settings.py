@@ -81,7 +81,7 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
         name, equals, value = part.partition("=")
         if not equals:
             raise InputError(f"setting '{setting}' of '{id}': '{part}' is not key=value.")
-        params[name] = _value(method, name, _read(value))
+        params[name] = _value(method, name, _parse_value(value))
     return params
 
 
@@ -151,7 +151,7 @@ def written_value(value: Value) -> str:
     return value if isinstance(value, str) else format(value, "g")
 
 
-def _read(written: str) -> Value:
+def _parse_value(written: str) -> Value:
     if written in ("true", "false"):
         return written == "true"
     for number in (int, float):

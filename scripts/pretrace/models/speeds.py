@@ -42,7 +42,7 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
     record = folder / "speeds" / f"dtype-{digest(case)[:12]}.json"
     when = "as measured before" if record.is_file() else "measured now"
     if not record.is_file():
-        _write_first(record, {"about": case, **_compared(ways)})
+        _write_first(record, {"about": case, **_least_seconds(ways)})
     result = read_json(record)
     chosen: str = result["chosen"]
     times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items())
@@ -51,7 +51,7 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
     return chosen
 
 
-def _compared(ways: Mapping[str, Seconds]) -> dict[str, Any]:
+def _least_seconds(ways: Mapping[str, Seconds]) -> dict[str, Any]:
     """Measure the least seconds of each way; they take turns, because a machine's speed drifts."""
     (first, usual), (second, other) = ways.items()
     usual(), other()  # the first time is slow: kernels are made, pages are touched

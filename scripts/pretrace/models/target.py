@@ -143,7 +143,7 @@ def load_checkpoint(
     folder = Path(checkpoint_json).parent
     limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
     context = min(filter(None, limits), default=None)
-    kind = _dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device)
+    kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
     facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from)
     return Target(checkpoint, tokenizer, *facts)
 
@@ -175,7 +175,7 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     return faster(ways, {"config": checkpoint.files["config.json"]}, folder)
 
 
-def _quantised(bits: int | None, device: str) -> str:
+def _quantisation(bits: int | None, device: str) -> str:
     if bits is None:
         return ""
     if device.startswith("cuda") and find_spec("bitsandbytes") is not None:

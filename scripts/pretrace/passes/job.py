@@ -91,7 +91,7 @@ def run(
     texts = TokenisedTexts(target.tokenizer, check)
     settings = {"batch_tokens": batch_tokens, "threads": threads}
     passes = passes_of(requests, benchmark, views or {}, evaluated)
-    planned = _planned(passes, texts, target, shots, chunk_tokens, settings)
+    planned = _plan_tasks(passes, texts, target, shots, chunk_tokens, settings)
     for read in passes:
         check.refuse(read.text_ids)
     reading = check.facts(read.key.reading.start_token for read in passes)
@@ -145,7 +145,7 @@ class _Task:
         return self.read.key.to_json() | about | cost_of([*own.values()])
 
 
-def _planned(
+def _plan_tasks(
     passes: list[Pass],
     texts: TokenisedTexts,
     target: "Target | ApiTarget",
@@ -231,14 +231,14 @@ def _compute(
                 if record:
                     progress.update(chunk.requests)
                 else:
-                    table, cost = _computed(requests, task, engine, progress)
+                    table, cost = _compute_chunk(requests, task, engine, progress)
                     record = store.write(chunk.key, table, cost | {"gpu": gpu})
                 records[chunk.key] = record
             log.info("%s: %s", task.read.key.name, cost_line(cost_of([records[key] for key in wanted])))
     return records
 
 
-def _computed(
+def _compute_chunk(
     requests: list[Request], task: _Task, engine: "Engine | EchoScorer", progress: Progress
 ) -> tuple["pa.Table", dict[str, Any]]:
     """Compute a chunk; returns its rows for the store and its cost."""

@@ -130,7 +130,7 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
     """Choose how this model shares a prompt prefix; None if every text must be sent with it."""
     try:
         chosen = _way_of(features)
-        if chosen is not None and not _verified(chosen, features, name):
+        if chosen is not None and not _is_exact(chosen, features, name):
             chosen = None
     except Exception as error:
         # the errors of models that have no such cache differ from one to the next
@@ -157,7 +157,7 @@ def _way_of(features: Features) -> PrefixSharing | None:
     return SharedCache if all(isinstance(layer, DynamicLayer) for layer in layers) else None
 
 
-def _verified(way: PrefixSharing, features: Features, name: str) -> bool:
+def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
     """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
     off = _off(way, Features(_small(features.model), features.attention))
     if off > _TOLERANCE:

@@ -85,8 +85,8 @@ def _answers(path: Path, model: str | None) -> "pa.Table":
     from pretrace.questions.table import ANSWER_SCHEMA
 
     if model is not None:
-        return _released(path, model)
-    read = list(_collected(path))
+        return _read_released(path, model)
+    read = list(_read_rows(path))
     if not read:
         raise InputError(f"{path} holds no rows; it needs at least one answer.")
     answers = pa.Table.from_pylist([row for _, row in read], ANSWER_SCHEMA)
@@ -204,7 +204,7 @@ _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.f
 )
 
 
-def _collected(path: Path) -> Iterator[tuple[str, Row]]:
+def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each row with its place as a row of the answers table (`table.SCHEMA`), checked."""
     for where, row in rows(path):
         task = str(row.get("task") or "de_cop")
@@ -256,7 +256,7 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
         )
 
 
-def _released(path: Path, model: str) -> "pa.Table":
+def _read_released(path: Path, model: str) -> "pa.Table":
     """Read a model's answers from the released file. Questions without its probabilities were not asked: left out."""
     import numpy as np
     import pyarrow as pa
@@ -269,7 +269,7 @@ def _released(path: Path, model: str) -> "pa.Table":
         raise InputError(f"{path} does not exist; give the Parquet file of released answers.")
     questions = _questions(path, path.stat().st_mtime_ns)
     names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
-    table = _read(path, [*names, model])
+    table = _read_columns(path, [*names, model])
     given: dict[str, Any] = {}
     if not table.column_names:
         known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {*Question.model_fields}
@@ -315,7 +315,7 @@ def _questions(path: Path, changed: int) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
 
-    table = _read(path, Question.model_fields)
+    table = _read_columns(path, Question.model_fields)
     if not len(table):
         raise InputError(f"{path} holds no rows; it needs at least one answer.")
     [example] = table.slice(0, 1).to_pylist()
@@ -334,7 +334,7 @@ def _questions(path: Path, changed: int) -> "pa.Table":
     return pa.table(columns)
 
 
-def _read(path: Path, columns: Iterable[str]) -> "pa.Table":
+def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
     """Read the columns that a Parquet file has, each in one chunk of plain values."""
     import pyarrow as pa
     import pyarrow.parquet as pq

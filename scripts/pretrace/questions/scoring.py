@@ -63,7 +63,7 @@ def document_scores(
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
-        calibrated = _calibrated(answers[answers["task"] == "de_cop"], deltas)
+        calibrated = _calibrate(answers[answers["task"] == "de_cop"], deltas)
         frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
     return _sorted(pd.concat(frames, ignore_index=True))
 
@@ -75,7 +75,7 @@ def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
     return scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
 
 
-def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
+def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
     """Calibrate `correct` of de_cop's answers; those without probabilities stay as they are."""
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")

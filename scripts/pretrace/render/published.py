@@ -263,7 +263,7 @@ def compare_published(results: Results, artifacts: Iterable[str], gone: Mapping[
             ]
             ours = [numbers.find(row) for row in own]
             for over in ("subset", "model"):
-                ours = _averaged(own, ours, over)
+                ours = _fill_averages(own, ours, over)
             compared += [
                 _record(row, protocol, number, results) | {"reason": _reason(row, number, numbers, gone)}
                 for row, number in zip(own, ours, strict=True)
@@ -278,7 +278,9 @@ def _reason(row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapp
     return missing or numbers.why_not(row)
 
 
-def _averaged(rows: Sequence[PublishedRow], ours: Sequence[Number | None], over: str) -> list[Number | None]:
+def _fill_averages(
+    rows: Sequence[PublishedRow], ours: Sequence[Number | None], over: str
+) -> list[Number | None]:
     """Fill in the averages: means over the models or subsets that the paper prints beside them."""
     keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
     parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)

@@ -72,9 +72,9 @@ class Results:
         rows = frame[in_place(frame, panel)]
         if kind in ("metrics", "tests"):
             rows = _of_artifact(rows, artifact).assign(benchmark=panel.benchmark)
-        rows = rows[_fixed(rows, panel)]
+        rows = rows[_rows_of_panel(rows, panel)]
         if rows.empty and kind != "tests":
-            raise artifact.empty(_nothing(artifact, panel, kind, frame), panel)
+            raise artifact.empty(_no_rows_message(artifact, panel, kind, frame), panel)
         for key, value in keys.items():
             rows = rows[rows[key].isin(value if isinstance(value, list) else [value])]
         if "reference" in rows:
@@ -144,7 +144,7 @@ class Results:
         frame = self.read("benchmarks", panel.benchmark)
         texts = frame[in_place(frame, panel)]
         if texts.empty:
-            there = _listing(frame[["subset", "length"]])
+            there = _list_values(frame[["subset", "length"]])
             raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
         return texts
 
@@ -161,7 +161,7 @@ class Results:
             return []
         frame = self.read("metrics", panel.pair)
         rows = frame[(frame["method"] == name) & (frame["selection"] == "default") & in_place(frame, panel)]
-        rows = rows[_fixed(rows, panel, "draw") & rows["draw"].notna()]
+        rows = rows[_rows_of_panel(rows, panel, "draw") & rows["draw"].notna()]
         variants = [named_variant(name, setting) for setting in rows["setting"]]
         return sorted(
             {int(draw) for draw, variant in zip(rows["draw"], variants, strict=True) if variant == method}
@@ -231,7 +231,9 @@ def estimates(
         for place, panel in enumerate(panels)
         for metric in artifact.metrics
         for drawn in [panel.replaced(draw=draw) for draw in options.draws] or [panel]
-        for row, numbers in _tested(artifact.replaced(metric=metric), results, drawn, selections, placebos)
+        for row, numbers in _tested_rows(
+            artifact.replaced(metric=metric), results, drawn, selections, placebos
+        )
     ]
     if not records:
         raise artifact.empty(f"no method has a value at {join_words(selections)} settings")
@@ -246,7 +248,7 @@ def estimates(
     )
 
 
-def _tested(
+def _tested_rows(
     artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
 ) -> Iterator[tuple[Record, Record]]:
     """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
@@ -332,7 +334,7 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     return (subset & of_length).fillna(False).astype(bool)
 
 
-def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
+def _rows_of_panel(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
     """Tell which rows agree with what the panel fixes, `but` for one key; "" and null: the key does not apply."""
     fixed = pd.Series(True, frame.index)
     for key, values in panel.fixed.items():
@@ -341,7 +343,7 @@ def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]
     return fixed
 
 
-def _nothing(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -> str:
+def _no_rows_message(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -> str:
     """Return the message if a panel has no row in a table."""
     wanted = (
         {"metric": artifact.metric, "evaluation set": artifact.evaluation_set} if kind == "metrics" else {}
@@ -349,12 +351,12 @@ def _nothing(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -
     wanted |= {"start token": panel.start_token or "", "methods": ", ".join(artifact.methods)}
     keys = ("unit", "start_token", "subset", "length", "reference", "evaluation_set", "metric", *panel.fixed)
     said = [f"{key} {value}" for key, value in wanted.items() if value]
-    there = _listing(frame[[key for key in dict.fromkeys(keys) if key in frame]])
+    there = _list_values(frame[[key for key in dict.fromkeys(keys) if key in frame]])
     what = f"with {', '.join(said)}" if said else f"of {kind.replace('_', ' ')}"
     return f"no row {what}; there are: {there}"
 
 
-def _listing(frame: pd.DataFrame) -> str:
+def _list_values(frame: pd.DataFrame) -> str:
     """List each column with its distinct values, for an error message."""
     parts = []
     for column in frame.columns:

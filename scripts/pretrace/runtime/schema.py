@@ -264,7 +264,7 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     try:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        lines = [f"{where}: {line}" for line in _explained(error, value, kind, path)]
+        lines = [f"{where}: {line}" for line in _explain(error, value, kind, path)]
         shown = lines[:MOST_MISTAKES]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
@@ -403,7 +403,7 @@ class _Mistake(NamedTuple):
         return shorten(repr(self.value))
 
 
-def _explained(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
+def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
     """Return a line for each mistake; missing keys of one place share one, and so do the types that a value may have.
 
     Where a value may be of several types, what is wrong inside of it says more than that it is not of the others.

@@ -122,8 +122,8 @@ def _choose(
         _require_smaller(runs, models, config, where)
     if not readable:
         missing = [gone for run in runs if (gone := out.missing_of(run))]
-        raise InputError(f"{where}: none of its models can be asked: {_reasons(missing)}")
-    selected = _serving(readable, chosen) if narrowed else readable
+        raise InputError(f"{where}: none of its models can be asked: {_join_reasons(missing)}")
+    selected = _serving_runs(readable, chosen) if narrowed else readable
     ran = {(run.model, run.benchmark) for run in selected}
     shown: dict[str, Artifact] = {}
     for slug, artifact in chosen.items():
@@ -245,7 +245,7 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
     return chosen
 
 
-def _serving(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
+def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
     wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
     named = {slug for run in runs for slug in run.serves}
@@ -276,10 +276,10 @@ def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
         return artifact
     if left:
         return artifact.replaced(missing=missing, panels=left)
-    return artifact.replaced(missing=missing, unavailable=_reasons(missing))
+    return artifact.replaced(missing=missing, unavailable=_join_reasons(missing))
 
 
-def _reasons(missing: Iterable[Missing]) -> str:
+def _join_reasons(missing: Iterable[Missing]) -> str:
     reasons = {gone.name: gone.reason for gone in missing}
     return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
 
@@ -362,7 +362,7 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     by_pair = runs_by_pair(run for run in runs if run.id == panel.run)
     for place, key in enumerate(("model", "benchmark")):
         there = {pair[place] for pair in by_pair}
-        for slug in _listed(getattr(panel, key) or []):
+        for slug in _as_list(getattr(panel, key) or []):
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
     every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
@@ -488,7 +488,7 @@ def _choices_of_runs(
     yield f"panels.{number}.references", panel.references or (), offered["reference"]
     yield from ((f"options.across.{key}", names, offered[key]) for key, names in options.across.items())
     yield "options.draws", options.draws, offered["draw"]
-    yield "options.x", {*_listed(options.x)} - {"", *X_PLACES}, parameters
+    yield "options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters
     yield "options.y", {options.y} - {""}, parameters
     if method := options.method.partition(";")[0]:
         yield "options.method", [method], {*everywhere}
@@ -631,14 +631,14 @@ def _check_parameters(renderer: str, options: Options) -> None:
         raise InputError(
             f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
         )
-    for key, names, valid in (("x", _listed(options.x), parameters.union(X_PLACES if lines else ())),
+    for key, names, valid in (("x", _as_list(options.x), parameters.union(X_PLACES if lines else ())),
                               ("y", [options.y], parameters)):  # fmt: skip
         for name in filter(None, names):
             if name not in valid:
                 raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 

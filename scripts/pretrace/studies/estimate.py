@@ -239,7 +239,7 @@ def slices_read(
         SizedSlice(
             subset,
             length,
-            _stated(entry, subset, length),
+            _stated_texts(entry, subset, length),
             TOKENS_OF_A_TEXT if length is None else length * words,
         )
         for subset in request["subsets"] or entry.subsets or [""]
@@ -247,7 +247,7 @@ def slices_read(
     ]
 
 
-def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
+def _stated_texts(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
     """Return the number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
     if entry.texts_of_a_length:

@@ -162,15 +162,15 @@ def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
-    entries = {slug: _located(entry, path) for slug, entry in registered.items()}
-    entries |= {slug: _located(entry, study_path) for slug, entry in written.items()}
+    entries = {slug: _with_paths(entry, path) for slug, entry in registered.items()}
+    entries |= {slug: _with_paths(entry, study_path) for slug, entry in written.items()}
     shared = {slug: slug for slug in registered} | {slug: f"{study}~{slug}" for slug in written}
     places = {slug: f"{path}: {slug}" for slug in registered}
     places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
     return Registry(kind, entries, shared, places)
 
 
-def _located(entry: Entry, file: Path) -> Entry:
+def _with_paths(entry: Entry, file: Path) -> Entry:
     """Return the entry with its paths relative to the working directory instead of to the file that names them."""
 
     def located(path: str) -> str:
@@ -216,7 +216,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     for slug, server in config.servers.items():
         if slug not in entries:
             raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
-        entries[slug] = _served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
+        entries[slug] = _as_served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
         models.overridden.add(slug)
     for slug in config.available:
         if slug not in slugs:
@@ -247,7 +247,7 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
     registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
+def _as_served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(

@@ -201,7 +201,7 @@ def description(study: Study, config: Mapping[str, Any]) -> list[str]:
     characters = sum(map(len, read))
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
-    named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
+    named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {_name_documents(known)}"
     return [
         *(_works_told(entry) if whole else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
@@ -237,7 +237,7 @@ def _tokens(texts: Sequence[str], model: ModelEntry, study: Study) -> tuple[floa
     return plain / ascii_bytes + (sum(len(text.encode()) for text in texts) - plain) / others, False
 
 
-def _named(texts: Sequence[Text]) -> str:
+def _name_documents(texts: Sequence[Text]) -> str:
     """Return the names of the first documents, so that swapped labels are noticed."""
     names = dict.fromkeys(shorten(text.document) for text in texts if text.document)
     return first_names(list(names)) or "no document is named"

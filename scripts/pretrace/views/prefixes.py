@@ -64,7 +64,7 @@ def draw_prefixes(
                 drawn = list(_authors_draw(of_subset, str(subset), pool))
             else:
                 drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
-                drawn += _evaluated(of_subset, drawn, texts, seed) if texts else []
+                drawn += _evaluation_texts(of_subset, drawn, texts, seed) if texts else []
             rows += [keys | row for row in drawn]
     frame = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
     return frame.sort_values(PREFIX_COLUMNS[:-1], ignore_index=True)
@@ -94,7 +94,7 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
         where = _texts_of(kind, subset)
         if not by_length:
             raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
-        leading = _leading(by_length)
+        leading = _beginnings(by_length)
         if seed[1] == 0:
             log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
         chosen: list[str] = []
@@ -135,7 +135,9 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
         yield from _rows(length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"]))
 
 
-def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
+def _evaluation_texts(
+    of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int
+) -> Iterator[Row]:
     """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
     left = of_subset[
         ~of_subset["text_id"].isin(overlapping_ids(of_subset, [row["text_id"] for row in shots]))
@@ -163,7 +165,7 @@ def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 
-def _leading(by_length: Mapping[int | None, TextById]) -> dict[int | None, dict[str, str]]:
+def _beginnings(by_length: Mapping[int | None, TextById]) -> dict[int | None, dict[str, str]]:
     """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
     longest, *shorter = by_length
     leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
@@ -207,7 +209,7 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     whole: dict[str, list[str]] = defaultdict(list)
-    for document, text in zip(given["document"], map(_spaced, given["text"]), strict=True):
+    for document, text in zip(given["document"], map(_space_words, given["text"]), strict=True):
         runs[document].update(_runs(text))
         whole[document].append(text)
     everything = [text for texts in whole.values() for text in texts]
@@ -216,7 +218,7 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     def overlaps(text: str, document: str) -> bool:
         if text in equal:
             return True
-        own = _spaced(text)
+        own = _space_words(text)
         if document and runs[document] and not runs[document].isdisjoint(_runs(own)):
             return True
         others = [*whole[document], *whole[""]] if document else everything
@@ -226,7 +228,7 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     return {id for id, text, document in zip(*columns, strict=True) if overlaps(text, document)}
 
 
-def _spaced(text: str) -> str:
+def _space_words(text: str) -> str:
     """Return the words of a text, or Chinese characters, with a space before and after each."""
     return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
 

@@ -114,7 +114,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
         explain_failure(f"datasets cannot read {folder}"),
     ):
         splits = _splits(folder, entry.hub_config, cache)
-        chosen = _chosen(entry, splits, folder)
+        chosen = _rows_of_splits(entry, splits, folder)
         given = [
             row for split, shared in chosen.items()
             for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
@@ -208,7 +208,9 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
 
 
-def _chosen(entry: DataSet, splits: Mapping[str, SplitRows], folder: Path) -> dict[str, Mapping[str, Any]]:
+def _rows_of_splits(
+    entry: DataSet, splits: Mapping[str, SplitRows], folder: Path
+) -> dict[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:

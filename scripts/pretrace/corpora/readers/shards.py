@@ -76,7 +76,7 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
         return {}
     name, plain = names[shard], {**plain, "shards": len(names)}
     if own is not None:
-        write_documents(plain, [_own(own, name, entry.path)], 0, 1, out)
+        write_documents(plain, [_own_file(own, name, entry.path)], 0, 1, out)
         return {}
     out.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
@@ -124,7 +124,7 @@ def shard_names(entry: HubCorpus, names: Callable[[], list[str]]) -> list[str]:
     return matching[: entry.shards]
 
 
-def _own(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
+def _own_file(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
     """Return a user's file in place of the hub's: by its name in the repository, or that name's last part."""
     for known in (name, name.rpartition("/")[2]):
         if known in files:

@@ -199,7 +199,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
-        label=[_heading(panels[panel]) for panel in frame["panel"]],
+        label=[_panel_heading(panels[panel]) for panel in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         best_low=ends["low"],
         best_high=ends["high"],
@@ -217,7 +217,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
         x_label = f"held-out {metric_label(artifact.metric)}" if panel is panels[-1] else ""
         facets.append(
-            Facet(_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
+            Facet(_panel_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
         )
     heights = [0.42 + 0.125 * len(facet.ticks) for facet in facets]
     figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=[NARROW])
@@ -229,7 +229,7 @@ NARROW = 3.6
 those of other figures on a wide one."""
 
 
-def _heading(panel: Panel) -> str:
+def _panel_heading(panel: Panel) -> str:
     """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
     if panel.label is not None:
         return panel.name
@@ -249,7 +249,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     tests = models.loc[~models["null_model"], "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row, 3)} on {_heading(panels[row['panel']])}"
+        f"{method_label(row['method'])} {best_text(row, 3)} on {_panel_heading(panels[row['panel']])}"
         for row in found[:MOST_NAMED]
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

@@ -34,7 +34,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         if own["rank"].notna().any():
             rows = ((marked_label(row["method"]), _cells(row), row["control"]) for row in records_of(own))
             blocks += rows_of(panel.name, rows)
-            reading.append(_reading(panel, own))
+            reading.append(_read_controls(panel, own))
             without = without[without["panel"] != place]
     notes = [
         *conditions(artifact, records_of(frame)),
@@ -78,7 +78,7 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     )
 
 
-def _reading(panel: Panel, frame: pd.DataFrame) -> str:
+def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
     """Name the methods that exceed every placebo, and those that beat the blind classifier."""
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]

@@ -103,7 +103,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     metrics = [*artifact.options.metrics, P_VALUE]
     records: list[Record] = []
     for place, panel in enumerate(panels):
-        records += _tested(artifact, results, panel, place, metrics[:-1])
+        records += _tested_rows(artifact, results, panel, place, metrics[:-1])
     order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
@@ -119,7 +119,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, by_method(frame, panels, metrics), notes, frame)
 
 
-def _tested(
+def _tested_rows(
     artifact: Artifact, results: Results, panel: Panel, place: int, metrics: Sequence[str]
 ) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""

@@ -30,17 +30,17 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
-    papers = _shown(read_papers(results), compared)
+    papers = _papers_shown(read_papers(results), compared)
     protocols = [(paper, protocol) for paper, about in papers.items() for protocol in about.protocols]
     shown = compared[pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)]
     numbers = {paper: shown[shown["paper"] == paper] for paper in papers}
     summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
     listed = _every(papers, shown) if artifact.options.every else _farthest(shown)
-    reading = " ".join(_reading(papers[paper], numbers[paper]) for paper in papers)
+    reading = " ".join(_read_comparison(papers[paper], numbers[paper]) for paper in papers)
     return table_of(artifact, [*summaries, *listed], _notes(papers, shown), compared, reading)
 
 
-def _shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
+def _papers_shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
     """Return the papers that are compared with the protocols that the study measured, or all if it measured none."""
     measured = compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
     return {
@@ -148,7 +148,7 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     return notes
 
 
-def _reading(paper: Paper, numbers: pd.DataFrame) -> str:
+def _read_comparison(paper: Paper, numbers: pd.DataFrame) -> str:
     parts = []
     for protocol in paper.protocols:
         counts = summarise_comparison(numbers[numbers["protocol"] == protocol])
