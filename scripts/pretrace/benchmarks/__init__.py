@@ -23,7 +23,7 @@ def benchmark_entry(plain: JsonObject) -> BenchmarkEntry:
 
 
 def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "pd.DataFrame":
-    """Build the table of the benchmark `name` (columns: `table.SCHEMA`) from `sources`, by the loader of its entry.
+    """Build the table of the benchmark `name` (columns: `table.TEXT_SCHEMA`) from `sources`, by its entry's loader.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
     `other` draws, so that a model trained on the one has the other's members. Another number of rows than

@@ -37,7 +37,8 @@ def documents_for_checks(documents: int) -> str:
     """Say how many documents let the checks fail if the two sides are of different kinds."""
     own = max(documents, LEAST_SHARED + 1)
     known = ceil(LEAST_SHARED * own / (own - LEAST_SHARED))
-    return f"at least {count_noun(own, 'document')} in question, each a whole work, and {count_noun(known, 'known document')}"
+    known_ones = count_noun(known, "known document")
+    return f"at least {count_noun(own, 'document')} in question, each a whole work, and {known_ones}"
 
 
 def known_to_name(documents: int) -> int:

@@ -1,7 +1,7 @@
 """Read the text of a document as people have it: EPUB, DOCX, PDF, HTML, Markdown, or text in any encoding.
 
-Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST_DOCUMENT`, XML is read
-without entities, and what cannot be read is an `InputError` that names the file.
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST_DOCUMENT`, XML
+is read without entities, and what cannot be read is an `InputError` that names the file.
 """
 
 import logging

@@ -363,6 +363,6 @@ def count_covered(places: "pd.Series[int]", size: int) -> int:
 
 
 def longest_run(places: "pd.Series[int]", size: int) -> int:
-    """Count the tokens of the longest stretch that windows of `size` tokens cover without a gap; see `count_covered`."""
+    """Count the tokens of the longest stretch that windows of `size` tokens cover without gap; see `count_covered`."""
     begins = np.concatenate([[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]])
     return max((count_covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)

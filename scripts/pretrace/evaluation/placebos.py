@@ -42,7 +42,7 @@ def placebos(
     settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
-    """Return a row for each metric of each document that takes the non-members' place; columns: COLUMNS.
+    """Return a row for each metric of each document that takes the non-members' place; columns: PLACEBO_COLUMNS.
 
     `scores` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods

@@ -208,7 +208,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
 def class_tokens(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
     """Return the tokens of members (1) and non-members (0); raises if either class has none.
 
-    Which tokens are surprising `methods.surp.surprising` says, at SURP's default setting.
+    Which tokens are surprising `methods.surp.is_surprising` says, at SURP's default setting.
     """
     frame = passes.rows(texts, reading)
     texts = texts[texts["label"].notna()].set_index("text_id")

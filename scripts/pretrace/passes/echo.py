@@ -283,7 +283,7 @@ class EchoScorer:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [kinds, scored tokens], `requests.STATISTICS`; log-probabilities in nats.
+        """Return for each request float32 [kinds, scored tokens] in nats, by `requests.TOKEN_STATISTICS`.
 
         Raises `InputError` for statistics that the API does not give, and where a probe shows that the server does not
         score prompts, or shifts what it gives.

@@ -44,7 +44,7 @@ class Engine:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [numbers, scored tokens], rows as in `requests.STATISTICS`.
+        """Return for each request float32 [numbers, scored tokens], rows as in `requests.TOKEN_STATISTICS`.
 
         Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
         at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that

@@ -106,7 +106,7 @@ class Features:
         return max(1, alive // max(tokens, 1))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], ordered as in `requests.STATISTICS`."""
+        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], as in `requests.TOKEN_STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
         out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device)

@@ -39,7 +39,7 @@ class PassIndex:
         return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
 
     def read(self, key: PassKey) -> "pa.Table":
-        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.SCHEMA`.
+        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.PASS_SCHEMA`.
 
         A damaged or missing file is removed together with the manifest, so that the same command computes it
         again, and the `InputError` says so. A pass that the manifest does not have is an `InputError` too.

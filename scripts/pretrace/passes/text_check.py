@@ -104,8 +104,8 @@ class TextCheck:
         if len(unreadable) > MOST_LOST * len(text_ids):
             raise InputError(
                 f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops more than "
-                f"{MOST_LOST:.0%} of the characters of {_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}, "
-                "whose scores would be about other texts. Leave them out, or choose a model that reads their script."
+                f"{MOST_LOST:.0%} of the characters of {_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}"
+                ", whose scores would be about other texts. Leave them out, or choose a model that reads their script."
             )
 
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:

@@ -46,12 +46,12 @@ def calibrate(
     held_benchmark: pd.DataFrame | None = None,
     where: str = "answers",
 ) -> pd.DataFrame:
-    """Calibrate the answers that the runs want: one row for each document and calibration, sorted; columns `CALIBRATION_COLUMNS`.
+    """Calibrate the answers that the runs want: one row for each document and calibration, sorted.
 
-    `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
-    the `given` deltas, deltas of the clean documents in the `held` answers of another benchmark, or, without either,
-    deltas of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no row.
-    `where` begins errors.
+    Columns: `CALIBRATION_COLUMNS`. `mean_*` are a document's mean probabilities before calibration, `delta_*` what
+    is added to them: nothing (`none`), the `given` deltas, deltas of the clean documents in the `held` answers of
+    another benchmark, or, without either, deltas of the clean documents in the other folds (`cross_fitted`).
+    Answers without probabilities have no row. `where` begins errors.
     """
     means = _letter_means(wanted_answers(answers, runs), document_units(benchmark), where)
     if means.empty:

@@ -60,7 +60,7 @@ def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> Non
 
 
 def read_answers(path: Path, model: str | None = None) -> "pa.Table":
-    """Read the answers as an Arrow table of `table.SCHEMA`, sorted by its keys; the log says what it holds.
+    """Read the answers as an Arrow table of `table.ANSWER_SCHEMA`, sorted by its keys; the log says what it holds.
 
     With `model`, they are that model's of the released file, in its order.
     """
@@ -205,7 +205,7 @@ _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.f
 
 
 def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield each row with its place as a row of the answers table (`table.SCHEMA`), checked."""
+    """Yield each row with its place as a row of the answers table (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path):
         task = str(row.get("task") or "de_cop")
         if task not in QUESTION_METHODS:

@@ -28,7 +28,7 @@ STAR_LEVEL = 0.05
 
 @dataclass(frozen=True)
 class Results:
-    """Files of a study's results, by kind (`catalogue.KINDS`) and then by (model, benchmark), or by benchmark for
+    """Files of a study's results, by kind (`catalogue.READ_KINDS`) and then by (model, benchmark), or by benchmark for
     `benchmarks`, by model for `training`, by paper for `published`.
 
     Files are read once, when needed. `entries` are the registry entries of the benchmarks by slug.

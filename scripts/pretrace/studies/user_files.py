@@ -201,7 +201,8 @@ def description(study: Study, config: Mapping[str, Any]) -> list[str]:
     characters = sum(map(len, read))
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     time = _time(tokens, model.parameters, config["gpu_flops"] if gpu else CPU_FLOPS)
-    named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {_name_documents(known)}"
+    unread = _name_documents(known)
+    named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {unread}"
     return [
         *(_works_told(entry) if whole else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "

@@ -44,7 +44,7 @@ def draw_prefixes(
     texts: int | None = None,
     authors_draw: bool = False,
 ) -> "pd.DataFrame":
-    """Draw shots (columns: COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
+    """Draw shots (columns: PREFIX_COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
 
     If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
@@ -203,8 +203,8 @@ OVERLAP = 13
 def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     """Return the ids of the given texts and of every text that overlaps one of them.
 
-    Texts of one document overlap if they share RUN words in a row, or all words of the shorter one. If one of two texts
-    names no document, they overlap if one contains the other. Equal texts always overlap.
+    Texts of one document overlap if they share OVERLAP words in a row, or all words of the shorter one. If one of two
+    texts names no document, they overlap if one contains the other. Equal texts always overlap.
     """
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)

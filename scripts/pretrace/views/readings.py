@@ -28,7 +28,7 @@ PAST_CONTEXT: Final = "past_context"
 class Prefix:
     """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
 
-    kind         a key of KINDS, or ZERO_ACCESS
+    kind         a key of PREFIX_KINDS, or ZERO_ACCESS
     separator    a key of SEPARATORS, or START_TOKEN
     manipulated  whether the shots go through the target texts' view as well
     """
@@ -162,7 +162,7 @@ class PassKey(NamedTuple):
 class PassRequest:
     """A reading that a study asks for; `subsets` and `lengths` None: of all texts.
 
-    `statistics`: a key of `passes.requests.STATISTICS`, what is stored of each token.
+    `statistics`: a key of `passes.requests.TOKEN_STATISTICS`, what is stored of each token.
     """
 
     reading: Reading

@@ -172,8 +172,8 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
-        words.append(f"{count_noun(left, 'passage')} without a label: no score, or no known text of the same length and "
-                     "subset.")  # fmt: skip
+        words.append(f"{count_noun(left, 'passage')} without a label: no score, or no known text of the same length "
+                     "and subset.")  # fmt: skip
     return " ".join(words)
 
 
