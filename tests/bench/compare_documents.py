@@ -101,7 +101,7 @@ RELEASED = {
 }  # fmt: skip
 LICENCES = {
     "MIT licence": "268", "BSD licence": "378", "Apache licence": "2,223", "address of 1790": "1,275",
-    "address of 2026": "1,723", "table of 2026": "1,701",
+    "address of 2026": "843", "table of 2026": "822",
 }  # fmt: skip
 
 # {} is a number; the numbers are compared in order with the columns of what follows
@@ -129,6 +129,9 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
      [shots_of("recall", *OVER_DRAWS), shots_of("con_recall", *OVER_DRAWS)]),
     (EMBEDDED, "Their placebos have {} and {} on average",
      [shots_of("recall", "placebo_mean"), shots_of("con_recall", "placebo_mean")]),
+    (EMBEDDED, "with one shot in place of seven they have {} and {}.",
+     [Row("figures/con_recall_figure7.csv", (("method", method), ("x_value", 1)))
+      for method in ("recall", "con_recall")]),
     (EMBEDDED, "the bag of words is at chance ({})", [Found(MEDIUM, "sotu_split", 64, "blind")]),
     (EMBEDDED, "Min-K% reaches {} in the small model and {} in the medium one at 64 words",
      [Found(SMALL, "sotu_split", 64, "min_k"), Found(MEDIUM, "sotu_split", 64, "min_k")]),
@@ -167,8 +170,8 @@ SENTENCES: list[tuple[str, str, list[Source]]] = [
     (EMBEDDED, "Min-K% finds them at {} [{}, {}], {} [{}, {}] and {}.",
      [Found("pico-en-small-doses", "sotu_repeated", 64, "min_k", columns, subset)
       for columns, subset in ((INTERVAL, "1x"), (INTERVAL, "3x"), (AUC, "10x"))]),
-    (EMBEDDED, "ReCall has {} and Con-ReCall {} in the medium model",
-     [Found(MEDIUM, "sotu_split", 64, "recall"), Found(MEDIUM, "sotu_split", 64, "con_recall")]),
+    (EMBEDDED, "ReCall has {} and Con-ReCall {} in the medium model on one era",
+     [Found(MEDIUM, "sotu_split", 64, method, AUC, "1989-2024") for method in ("recall", "con_recall")]),
     (EMBEDDED, "In the medium model Gap-K% has {} [{}, {}], windows of Min-K% {} and WBC {}; Min-K% has {} "
      "and Loss {} on the same texts.",
      [Found(MEDIUM, "sotu_split", 64, method, INTERVAL if method == "gap_k" else AUC)

@@ -112,7 +112,7 @@ def test_a_null_model_is_no_test_and_what_is_found_in_it_is_said(tmp_path):
         "found training in 1."
     )
     table = made_up.draw(null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study)
-    assert "Of 1 models that saw neither class, a method beats the blind classifier on" in table.reading
+    assert "Of 1 models that saw neither class, a method beats the bag of words on" in table.reading
     assert "panels without placebos" not in table.reading
 
 
@@ -122,7 +122,7 @@ def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its
         HEADLINE | {"panels": panels, "methods": ["loss", "recall", "blind"]}, results
     ).figure.axes
     assert [[label.get_text() for label in axis.get_yticklabels()] for axis in axes] == [
-        ["Loss", "Blind"]
+        ["Loss", "Bag of words"]
     ] * 2
     titles = [axis.get_title(loc="left") for axis in axes]
     assert titles == ["(a) new against old", "(b) other_speeches, 64 words, tiny-135m"]

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 from made_up_results import changed, row_of
 
+from pretrace.render.phrases import decimals
 from pretrace.render.results import Results, csv_text
 from pretrace.render.tables.table import Table, latex, markdown
 from pretrace.runtime.errors import InputError
@@ -40,7 +41,7 @@ def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_by_the_bootst
     shown = table(changed(results, tmp_path, "tests", change), baseline="min_k")
     starred = {row.label for row in shown.blocks[0].rows if row.cells[0].star}
     assert "Loss" in starred
-    assert not {"Zlib", "SURP", "Lowercase", "Blind (no model)"} & starred
+    assert not {"Zlib", "SURP", "Lowercase", "Bag of words (no model)"} & starred
     assert not any(cell.star for block in shown.blocks[1:] for row in block.rows for cell in row.cells)
 
 
@@ -128,3 +129,24 @@ def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results: Resul
     data = pd.read_csv(files["csv"])
     assert not data["benchmark"].eq(GONE["benchmark"]).any()
     assert data["value"].notna().all()
+
+
+@pytest.mark.parametrize(
+    ("ends", "digits"),
+    [
+        ((0.70, 0.76), 2),
+        ((0.985, 0.999), 3),
+        ((None, None), 2),
+        ((0.1, 0.9, 0.002), 3),
+        ((None, None, 0.03), 2),
+    ],
+)
+def test_a_number_has_the_decimals_that_its_standard_error_allows(ends, digits):
+    assert decimals(*ends) == digits
+
+
+def test_no_table_has_more_than_five_notes():
+    tables = sorted((Path(__file__).parent / "golden").glob("*.md"))
+    many = [table.name for table in tables if table.read_text(encoding="utf-8").count("\n- ") > 5]
+    assert len(tables) > 10
+    assert many == []

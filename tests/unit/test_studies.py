@@ -46,7 +46,7 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
 def test_defaults_of_a_run_are_filled_in(load):
     (run,) = load(study(runs=[SHOTS])).runs
     assert (run.start_token, run.views, run.lengths) == ("tokenizer", ["original"], None)
-    assert run.draws == [0, *range(3, 9)]
+    assert run.draws == [0, *range(3, 7)]
     methods = {item.method for item in run.methods}
     assert {"loss", "zlib", "lowercase", "min_k", "blind"} <= methods
     assert not methods & {"dc_pdd", "ref"}, "without a corpus or a reference model these have no row"
@@ -106,8 +106,8 @@ def test_prefix_passes_are_asked_for_by_kind_and_shots(load):
     requests = Plan(loaded).pair("smollm2-135m", "sotu_shots").requests
     shots = [request.reading.shots for request in requests if request.reading.shots]
     prefixed = {(each.prefix.name, each.count, each.draw) for each in shots}
-    # the first draw, and the six of the placebos behind three draws in all
-    draws = (0, *range(3, 9))
+    # the first draw, and the four of the placebos behind three draws in all
+    draws = (0, *range(3, 7))
     assert prefixed == set(product(("member", "nonmember"), (3, 7), draws))
     controls = [item for item in loaded.runs[0].methods if item.method == "prefix_similarity"]
     assert [item.parameters for item in controls] == [{"shots": 7}]

@@ -33,7 +33,7 @@ METHOD_LABELS = {
     "option_likelihood": "Option likelihood",
     "completion": "Completion",
     "name_cloze": "Name cloze",
-    "blind": "Blind",
+    "blind": "Bag of words",
     "prefix_similarity": "Prefix similarity",
     "unigram": "Unigram count",
     "longest_option": "Longest option",
@@ -47,6 +47,7 @@ VARIANT_LABELS = {
     "min_k;window=3": "Min-K%, windows of 3 tokens",
     "max_renyi;entropy=min": "Max-R\N{LATIN SMALL LETTER E WITH ACUTE}nyi-K%, min-entropy",
     "neighbor;neighbours=10": "Neighbor, 10 neighbours",
+    "loss;form=perplexity": "Perplexity",
     "ref;form=ratio": "Ref, ratio of losses",
     "ref;form=con_recall_code": "Ref, as Con-ReCall's code",
     "option_likelihood;form=likeliest": "Option likelihood, likeliest of four",
@@ -71,24 +72,18 @@ AT_EDGE = "at_grid_edge"
 PUBLISHED_TEST = "t_as_published"
 
 MARK_NOTES = {
-    "conditional_on_documents": "a class has fewer than 5 documents: texts were resampled, not documents",
-    "convention_default": "the default is this project's convention; the paper fixes none",
-    "cross_fitted": "cross-fitted: what scores a text was learned from the texts of the other folds",
-    "level_below_resolution": "the false-positive level is below one non-member",
-    EMPTY: "over 5 % of the texts have no such token and score the maximum",
-    AT_EDGE: (
-        "the chosen setting (held out: that of more than half of the folds) lies at an edge of its grid; a better "
-        "one may lie beyond"
-    ),
-    "few_documents": (
-        "a class has fewer than 10 documents: the default setting in place of held-out ones, and no test between "
-        "methods"
-    ),
+    "conditional_on_documents": "fewer than 5 documents in a class: texts were resampled, not documents",
+    "convention_default": "our own default; the paper has none",
+    "cross_fitted": "learned from the texts of the other folds",
+    "level_below_resolution": "this false-positive rate is less than one non-member",
+    EMPTY: "over 5 % of the texts have no such token and share the highest score",
+    AT_EDGE: "the setting that was chosen, in most folds, is the last of its grid; a better one may lie beyond",
+    "few_documents": "fewer than 10 documents in a class: the default setting, and no test between methods",
     PUBLISHED_TEST: (
-        "above the baseline by a two-tailed t-test over ten resamples, p < 0.05, not corrected, which a paper's star "
-        "probably is: its p falls as resamples are added, whatever the texts"
+        "above the baseline by what the paper's star probably is, a t-test over ten resamples; more resamples alone "
+        "would give it more stars"
     ),
-    FEW_TEXTS: "a class has fewer than 5 texts: no interval and no test",
+    FEW_TEXTS: "fewer than 5 texts in a class: no interval and no test",
 }
 MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefghi", strict=True))
 

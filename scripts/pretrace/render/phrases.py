@@ -27,11 +27,20 @@ def format_signed(value: float, digits: int) -> str:
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
 
 
-def with_interval(estimate: Estimate, digits: int = 3) -> str:
-    """Format a value with this many digits; its interval has two."""
+STEADY = 0.005  # a standard error below this leaves the third decimal something to say
+
+
+def decimals(low: float | None, high: float | None, sd: float | None = None) -> int:
+    """Return how many decimals the noise of an estimate allows: its SD, or a quarter of its 95 % interval."""
+    noise = (high - low) / 4 if sd is None and low is not None and high is not None else sd
+    return 3 if noise is not None and noise < STEADY else 2
+
+
+def with_interval(estimate: Estimate) -> str:
+    """Format a value with the decimals that its interval allows; the interval has two."""
     value, low, high = estimate
     interval = f" [{low:.2f}, {high:.2f}]" if low is not None and high is not None else ""
-    return f"{value:.{digits}f}{interval}"
+    return f"{value:.{decimals(low, high)}f}{interval}"
 
 
 def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
@@ -77,8 +86,8 @@ def without_controls(methods: Iterable[str]) -> list[str]:
     ]
 
 
-def conditions(artifact: Artifact, rows: Sequence[Record], metrics: Sequence[str] = ()) -> list[str]:
-    """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference."""
+def conditions(artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()) -> str:
+    """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference, and `more`."""
     named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
         notes = [f"{named}; {OVER_DOCUMENTS}"]
@@ -93,7 +102,8 @@ def conditions(artifact: Artifact, rows: Sequence[Record], metrics: Sequence[str
             artifact.title_of(row["reference"]) for row in rows if row["reference"] not in {*options, ""}
         },
     }
-    return notes + [f"{what}: {join_words(sorted(names))}." for what, names in inputs.items() if names]
+    notes += [f"{what}: {join_words(sorted(names))}." for what, names in inputs.items() if names]
+    return " ".join([*notes, more])
 
 
 def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:

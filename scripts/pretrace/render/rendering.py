@@ -8,7 +8,6 @@ import pandas as pd
 
 from pretrace.render.artifact import Artifact, ArtifactError, outputs
 from pretrace.render.catalogue import renderer_of
-from pretrace.render.figures.drawing import Drawing
 from pretrace.render.results import Results
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
@@ -70,7 +69,7 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
         kind = renderer_of(artifact.renderer).kind
         not_shown, is_shown = [_not_shown(f"This {kind}", error)], False
         frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
-        nothing = table_of(artifact, [], [], frame) if kind == "table" else Drawing.empty(frame)
+        nothing = table_of(artifact, [], [], frame) if kind == "table" else _empty_figure(frame)
         nothing.with_missing([str(not_shown[0])]).write(files)
     for panel in not_shown:
         panel.log(artifact.slug)
@@ -80,6 +79,13 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     }
     write_json(files["record"], {"shown": is_shown} | said)
     return files
+
+
+def _empty_figure(frame: pd.DataFrame) -> Any:
+    # not at the top: a third of the time of a table is the import of matplotlib
+    from pretrace.render.figures.drawing import Drawing
+
+    return Drawing.empty(frame)
 
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:

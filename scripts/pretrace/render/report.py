@@ -15,8 +15,12 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.artifact import Artifact, Panel, outputs
+from pretrace.render.figures.dots import headline_answers
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
+from pretrace.render.results import in_print
+from pretrace.render.tables.table import Block, Cell, Row, Table
+from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
 
@@ -81,6 +85,7 @@ def render_report(
     page = environment.get_template("report.html.jinja").render(
         study=study,
         title=title,
+        answers=_answers(artifacts, folder),
         headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
         parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
         measures=any(artifact.needs & MEASURED for artifact in artifacts),
@@ -101,6 +106,25 @@ def render_report(
 def named(artifact: Artifact) -> set[str]:
     """Return an artifact's slug and its renderer's name."""
     return {artifact.slug, artifact.renderer}
+
+
+def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
+    """Return the terminal's table of the study's headlines as HTML, with what each row means; "" if there is none."""
+    answers = []
+    for artifact in artifacts:
+        if artifact.renderer == "headline" and rendering_of(artifact, folder)["shown"]:
+            frame = in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names)
+            answers += headline_answers(frame)
+    if not answers:
+        return ""
+    heads = tuple(dict.fromkeys(head for _, cells, _ in answers for head in cells))
+    rows = tuple(
+        Row(name, tuple(Cell(words=words) for words in (*(cells.get(head, "") for head in heads), meaning)))
+        for name, cells, meaning in answers
+    )
+    columns = tuple((head,) for head in (*heads, "what it means"))
+    block = Block("", "texts and model", columns, rows)
+    return table_page(Table("What was found", "found", (block,), (), pd.DataFrame()))
 
 
 def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:

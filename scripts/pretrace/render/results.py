@@ -284,7 +284,7 @@ def _published_test(row: Record, test: Record) -> Record:
 
 
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
-    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the blind classifier.
+    """Return `estimates` at held-out settings, with each row's placebos and whether it beats the bag of words.
 
     Of methods with shots each row is the mean over the draws that were evaluated (`draws`, their number; else 1).
     """

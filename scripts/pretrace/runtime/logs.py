@@ -1,6 +1,5 @@
 """One log a job, with progress that says what, how far and how fast; on the terminal what a user has to know."""
 
-import gc
 import logging
 import os
 import re
@@ -85,9 +84,6 @@ def job_log(path: str | Path) -> Iterator[None]:
     An `InputError` shows its message alone, a failure of the machine (a full disk) its remedy. Anything else is a
     defect of ours: its traceback goes to the log file and the terminal says where.
     """
-    # torch and transformers, which jobs import after this, make a million objects that stay: to search them for garbage
-    # at Python's own rate, every 700 new objects, takes a tenth of the time of their import
-    gc.set_threshold(100_000, 10, 10)
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")

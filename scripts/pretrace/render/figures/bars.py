@@ -76,9 +76,8 @@ def _draw(axis: Axes, frame: pd.DataFrame, series: Sequence[str]) -> None:
         axis.bar(place, row["value"], width=width * 0.94, **nth_fill(number))
         bar = pd.DataFrame([row])[["value", "low", "high"]].astype(float)
         draw_intervals(axis, [place], bar, "black", ground=True)
-        digits = 3 if len(groups) < 4 else 2  # two fit over narrow bars
         top = bar[["value", "high"]].max(axis=1).iloc[0]
-        axis.annotate(f"{row['value']:.{digits}f}", (place, top), (0, 2.5), ha="center",
+        axis.annotate(f"{row['value']:.2f}", (place, top), (0, 2.5), ha="center",
                       textcoords="offset points", va="bottom", fontsize=6, zorder=5,
                       bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4})  # fmt: skip
     axis.set_xticks(range(len(groups)), groups)

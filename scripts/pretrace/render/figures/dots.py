@@ -16,11 +16,13 @@ from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     CHANCE_STYLE,
+    COLUMNS,
     EDGE,
     GREY,
     LETTER,
     MEMBER,
     NONMEMBER,
+    PAGE,
     VERMILION,
     Drawing,
     Facet,
@@ -30,7 +32,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
 )
 from pretrace.render.names import BLIND, CLASSES, join_words, marked_label, method_label, metric_label
-from pretrace.render.phrases import exceeding_placebos, with_interval
+from pretrace.render.phrases import exceeding_placebos, other_texts_note, with_interval
 from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
@@ -106,7 +108,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             if control in levels
         }
         named = of_document(artifact, panel, frame)
-        values = [with_interval(estimate(row), 2) for row in records_of(named)]
+        values = [with_interval(estimate(row)) for row in records_of(named)]
         beside = {}
         for line, value in zip(named.index.tolist(), values, strict=True):
             beside[line] = f"{lines[line]}\n{value}"
@@ -191,7 +193,7 @@ HEADLINE_STYLES = {
 def headline(artifact: Artifact, results: Results) -> Drawing:
     """Draw axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
 
-    The reading says on which panels a method is above chance, the blind classifier and every placebo. `best`: the
+    The reading says on which panels a method is above chance, the bag of words and every placebo. `best`: the
     highest method of a panel; `best_low` and `best_high` pay for that choice.
     """
     chance, panels = artifact.chance, results.panels(artifact)
@@ -215,18 +217,15 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     for place, panel in enumerate(panels):
         own = dots[dots["panel"] == place]
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
-        x_label = f"held-out {metric_label(artifact.metric)}" if panel is panels[-1] else ""
+        at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
+        x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
         facets.append(
             Facet(_panel_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
         )
-    heights = [0.42 + 0.125 * len(facet.ticks) for facet in facets]
-    figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=[NARROW])
-    return Drawing(figure, frame, _headline_reading(panels, frame))
-
-
-NARROW = 3.6
-"""The width of the headline (inches), one panel below the other: its letters are as high on a screen of 390 pixels as
-those of other figures on a wide one."""
+    heights = [0.6 + 0.125 * len(facet.ticks) for facet in facets]
+    figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=(COLUMNS[0], PAGE))
+    reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
+    return Drawing(figure, frame, "\n".join(reading))
 
 
 def _panel_heading(panel: Panel) -> str:
@@ -249,13 +248,13 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     tests = models.loc[~models["null_model"], "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row, 3)} on {_panel_heading(panels[row['panel']])}"
+        f"{method_label(row['method'])} {best_text(row)} on {_panel_heading(panels[row['panel']])}"
         for row in found[:MOST_NAMED]
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
         f"In {len(found)} of {tests} tests a method found training that no control explains (it is above chance, the "
-        f"blind classifier and every placebo): {shown}{more}."
+        f"bag of words and every placebo): {shown}{more}."
         if found
         else "In no test did a method find training that no control explains."
     ]
@@ -267,11 +266,11 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     return " ".join(sentences)
 
 
-def best_text(row: Record, digits: int) -> str:
+def best_text(row: Record) -> str:
     """Return the value of the best method with the interval that pays for the choice, or the SD over its draws."""
     if row["draws"] > 1:
-        return f"{row['value']:.{digits}f} ± {row['sd']:.{digits}f} over {row['draws']} draws"
-    return with_interval((row["value"], number(row["best_low"]), number(row["best_high"])), digits)
+        return f"{row['value']:.2f} ± {row['sd']:.2f} over {row['draws']} draws"
+    return with_interval((row["value"], number(row["best_low"]), number(row["best_high"])))
 
 
 LINES = 7  # panels of the headline on a terminal
@@ -283,38 +282,61 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
 
     Long names of panels go on below themselves, so that a row fits in 100 columns.
     """
+    answers = headline_answers(frame)
+    if not answers:
+        return []
+    columns = [[head, *(cells[head] for _, cells, _ in answers[:LINES])] for head in answers[0][1]]
+    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, *_ in answers[:LINES])]]
+    widths = [max(len(line) for name in names for line in name)]
+    widths += [max(map(len, column)) for column in columns]
+    lines = []
+    for (first, *further), *cells in zip(names, *columns, strict=True):
+        lines += ["  ".join(map(str.ljust, [first, *cells], widths)).rstrip(), *further]
+    return lines + ([f"and {len(answers) - LINES} more, in the report"] if len(answers) > LINES else [])
+
+
+def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str]]:
+    """Return of each panel of `headline`'s data its name, its best method and the controls by header, and `_meaning`.
+
+    A column that no panel fills is left out.
+    """
     blind = {(row["model"], row["label"]): row for row in records_of(frame[frame["method"] == BLIND])}
     best = records_of(frame[frame["best"]])
-    shown = [_cells(row, blind.get((row["model"], row["label"]))) for row in best[:LINES]]
-    if not shown:
+    if not best:
         return []
     metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
     most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
-    heads = [
-        "texts and model",
-        f"best of up to {most} methods",
-        metrics,
-        "bag of words",
-        "rank among placebos",
-    ]
-    columns = [
-        [head, *cells] for head, *cells in zip(heads, *shown, strict=True) if any(cells)
-    ]  # a column that no panel fills is left out
-    names = [wrap(name, NAME_WIDTH) for name in columns[0]]
-    widths = [max(len(line) for name in names for line in name)]
-    widths += [max(map(len, column)) for column in columns[1:]]
-    lines = []
-    for (first, *further), *cells in zip(names, *columns[1:], strict=True):
-        lines += ["  ".join(map(str.ljust, [first, *cells], widths)).rstrip(), *further]
-    return lines + ([f"and {len(best) - LINES} more, in the report"] if len(best) > LINES else [])
+    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos"]
+    answers = []
+    for row in best:
+        own = blind.get((row["model"], row["label"]))
+        rank = number(row["rank"])
+        cells = [
+            method_label(row["method"]),
+            best_text(row),
+            with_interval(estimate(own)) if own else "",
+            ""
+            if rank is None
+            else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
+        ]
+        answers.append((row["label"], dict(zip(heads, cells, strict=True)), _meaning(row, own)))
+    filled = [head for head in heads if any(cells[head] for _, cells, _ in answers)]
+    return [(name, {head: cells[head] for head in filled}, meaning) for name, cells, meaning in answers]
 
 
-def _cells(row: Record, blind: Record | None) -> list[str]:
-    rank = number(row["rank"])
-    return [
-        row["label"],
-        method_label(row["method"]),
-        best_text(row, 2),
-        with_interval(estimate(blind), 2) if blind else "",
-        "" if rank is None else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
-    ]
+def _meaning(row: Record, blind: Record | None) -> str:
+    """Say in a sentence what the best method of a panel shows, given the bag of words and the placebos there."""
+    if row["null_model"]:
+        seen = "even so its interval leaves out 0.5, by chance" if row["above_chance"] else "nothing is found"
+        return f"The model read neither class: {seen}."
+    if blind and blind["value"] >= row["value"]:
+        return "Words alone tell the classes apart better, without the model: this shows no training."
+    if not row["above_chance"]:
+        return "No method is surely above chance."
+    if row["above_placebos"] is False:
+        return "Texts that the model knows alike are told apart as well: this shows no training."
+    if row["beats_blind"] is False:
+        return "Words alone may do as well, without the model: this shows no training."
+    return (
+        "Members are found: the method is above chance and above what the controls reach without membership."
+    )

@@ -27,6 +27,8 @@ from pretrace.render.results import csv_text
 from pretrace.runtime.files import atomic_path, write_text
 
 COLUMN, PAGE = 3.3, 6.8  # widths in inches of one column and of the whole line of a two-column page
+COLUMNS = (4.4, PAGE, PAGE)
+"""Widths of figures with one, two and three columns of axes (inches)."""
 
 BLACK, ORANGE, SKY, GREEN, BLUE, VERMILION, PURPLE = (
     "#000000", "#E69F00", "#56B4E9", "#009E73", "#0072B2", "#D55E00", "#CC79A7",
@@ -262,7 +264,7 @@ class Facet:
     """Axes of a figure: rows of `frame` are what is drawn, each with a `series` and `value, low, high`.
 
     `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
-    names in the legend; `upright` red ones at a place. `beside`: a text at the right end of a place's line. `banded`:
+    names in the legend; `upright` dotted ones at a place. `beside`: a text at the right of a place's line. `banded`:
     intervals are bands (default, for few lines).
     """
 
@@ -283,11 +285,11 @@ def draw_facets(
     *,
     heights: Sequence[float],
     heading: str = "",
-    widths: Sequence[float] = (4.4, PAGE, PAGE),
+    widths: Sequence[float] = COLUMNS,
     share_y: bool = True,
     beside: float = EDGE,
 ) -> Figure:
-    """Return a figure with axes for each facet, at most as many in a row as there are `widths`.
+    """Return a figure with axes for each facet, as many in a row as there are `widths`; two are stacked.
 
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its handles for the legend.
 
@@ -296,7 +298,8 @@ def draw_facets(
     axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
     (inches); a title wider than the rest of its column gets more lines, and its row more height.
     """
-    columns = min(len(widths), len(facets))
+    # two below each other can be read on a screen of 390 pixels
+    columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
     width = widths[columns - 1]
     lettered = [
         (letter(number) if len(facets) > 1 else "") + facet.title for number, facet in enumerate(facets)

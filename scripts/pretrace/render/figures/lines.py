@@ -19,7 +19,6 @@ from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
     NONMEMBER,
-    VERMILION,
     Drawing,
     Facet,
     LineStyle,
@@ -40,7 +39,7 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(VERMILION, "-", 0.7)
+LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
 
 
 def draw_lines(
@@ -50,8 +49,11 @@ def draw_lines(
     *,
     height: float = 2.4,
     heading: str = "",
+    legends: bool = False,
 ) -> Any:
     """Return the figure: a line a series, of the same style in every facet; the legend has those with a name.
+
+    `legends`: each facet has a legend of its own lines.
 
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
     """
@@ -72,7 +74,17 @@ def draw_lines(
             _name_ticks(axis, facet.ticks)
         elif len(places) <= 16 and all(place == int(place) for place in places):
             axis.set_xticks(places, [f"{place:g}" for place in places])
-        return handles
+        if not legends:
+            return handles
+        own = {
+            name: styles[series].handle()
+            for series, name in names.items()
+            if series in {*facet.frame["series"]}
+        }
+        axis.legend(
+            own.values(), own.keys(), loc="upper right", fontsize=6, handlelength=1.8, borderaxespad=0
+        )
+        return {}
 
     return draw_facets(facets, draw, heights=[height] * len(facets), heading=heading)
 
@@ -123,6 +135,10 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
             facets.append(draw(own, results, over, panels))
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
+    # axes share a scale, so that one with a line of chance and one without would be read alike
+    levels = [facet.across for facet in facets if facet.across]
+    if levels and all(level == levels[0] for level in levels):
+        facets = [replace(facet, across=levels[0]) for facet in facets]
     frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
     methods = artifact.order_methods(frame["method"])
     moving = set(frame.loc[frame["x"].notna(), "method"])
@@ -263,11 +279,13 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
     Training loss is a line, held-out loss its marked points; what is held out is text that the model is not
     trained on, so that the distance between the two is what the model knows of its members alone.
     """
-    styles, marked, frames = {}, {}, []
+    styles: dict[str, LineStyle] = {}
+    frames = []
     points: dict[str, list[pd.DataFrame]] = {}
-    for number, (model, benchmark) in enumerate(dict.fromkeys(panel.pair for panel in artifact.panels)):
-        styles[model] = replace(nth_style(number), width=1.0, marker="")
-        marked[model + HELD_OUT] = replace(nth_style(number), dashes="")
+    for model, benchmark in dict.fromkeys(panel.pair for panel in artifact.panels):
+        style = nth_style(len(points.setdefault(benchmark, [])) // 2)
+        styles[model] = replace(style, width=1.0, marker="")
+        styles[model + HELD_OUT] = replace(style, dashes="")
         curve = results.read("training", model)[["step", "tokens", "loss", "heldout_loss"]]
         frames.append(curve.assign(model=model, benchmark=benchmark))
         curve = curve.assign(x=curve["tokens"] / 1000, low=math.nan, high=math.nan)
@@ -275,13 +293,12 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         smooth = curve["loss"].rolling(window, center=True, min_periods=1).mean()
         held_out = curve.dropna(subset="heldout_loss").assign(series=model + HELD_OUT)
         held_out["value"] = held_out["heldout_loss"]
-        points.setdefault(benchmark, []).extend([curve.assign(value=smooth, series=model), held_out])
+        points[benchmark] += [curve.assign(value=smooth, series=model), held_out]
     labels = "tokens seen (thousands)", "loss (nats a token)"
     facets = [
         Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
-    names = {model: artifact.title_of(model) for model in styles} | dict.fromkeys(
-        marked, "markers: held-out text"
-    )
-    return Drawing(draw_lines(facets, styles | marked, names), pd.concat(frames, ignore_index=True))
+    marked = dict.fromkeys((series for series in styles if series.endswith(HELD_OUT)), "held-out text")
+    names = {series: artifact.title_of(series) for series in styles if series not in marked} | marked
+    return Drawing(draw_lines(facets, styles, names, legends=True), pd.concat(frames, ignore_index=True))

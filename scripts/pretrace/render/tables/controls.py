@@ -21,7 +21,7 @@ from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_o
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
-    """Lay out a block a panel with placebos, a row a method: its value, the placebos', its rank, if it beats blind.
+    """Lay out a block a panel with placebos, a row a method: its value, the placebos', its rank, if it beats words.
 
     Panels without placebos are columns of one block.
     """
@@ -36,17 +36,16 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
             blocks += rows_of(panel.name, rows)
             reading.append(_read_controls(panel, own))
             without = without[without["panel"] != place]
+    families, others = " ".join(multiplicity_note(len(panels), "panel")), other_texts_note(panels, frame)
     notes = [
-        *conditions(artifact, records_of(frame)),
-        f"Held-out settings. {INTERVALS} Where shots were drawn several times: mean ± standard deviation over draws; "
-        "each placebo has one draw.",
+        conditions(artifact, records_of(frame), " ".join(["Held-out settings.", INTERVALS, *others])),
         "Placebos: each document of the members in turn plays the non-members, against the other members; mean ± "
         "standard deviation of the values. z: distance of the benchmark's value from their mean, in standard "
         "deviations. Rank: its place among them from the top; bold: the first. If the non-members' document were like "
-        "the members', every rank would be equally likely. Only methods that rank first exceed the placebos.",
-        "Beats blind (*): above the bag-of-words classifier by the paired bootstrap, Holm-corrected over the panel's "
-        f"methods, p ≤ {STAR_LEVEL:g}. No test: of a control, and where a class has fewer than ten documents.",
-        *multiplicity_note(len(panels), "panel"),
+        "the members', every rank would be equally likely.",
+        "Beats words? (*): above the bag of words by the paired bootstrap, Holm-corrected over the panel's methods, "
+        f"p ≤ {STAR_LEVEL:g}. No test: of a control, and where a class has fewer than ten documents. "
+        f"{families}".rstrip(),
     ]
     if len(without):
         starred = without.assign(star=without["beats_blind"].fillna(False))
@@ -58,10 +57,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         ):
             beaten = own.loc[own["star"], "panel"].nunique()
             if count := own["panel"].nunique():
-                reading.append(
-                    f"Of {count} {what}, a method beats the blind classifier on {beaten or 'none'}."
-                )
-    notes += other_texts_note(panels, frame)
+                reading.append(f"Of {count} {what}, a method beats the bag of words on {beaten or 'none'}.")
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
@@ -69,17 +65,17 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
     first = rank == 1 and not record["control"]
     yield "Benchmark", cell_of({**record, "star": False})
-    yield "Placebos", Cell(number(record["placebo_mean"]), sd=number(record["placebo_sd"]))
+    yield "Placebos", cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]})
     yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
     yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
     yield (
-        "Beats blind?",
+        "Beats words?",
         Cell(words="no test") if pd.isna(beats) else Cell(words="yes" if beats else "no", bold=beats),
     )
 
 
 def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
-    """Name the methods that exceed every placebo, and those that beat the blind classifier."""
+    """Name the methods that exceed every placebo, and those that beat the bag of words."""
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     for blind in records_of(frame[frame["method"] == BLIND]):
@@ -87,5 +83,5 @@ def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
         nobody = f"none of the {len(tested)} tested" if len(tested) else "none could be tested"
         verdict = join_words(winners) if winners else nobody
         value = with_interval(estimate(blind))
-        sentences.append(f"The blind classifier reaches {value} there; methods that beat it: {verdict}.")
+        sentences.append(f"The bag of words reaches {value} there; methods that beat it: {verdict}.")
     return " ".join(sentences)

@@ -75,15 +75,17 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
         blocks += _documents(panel.name, frame[frame["unit"] == "document"])
-    notes = [*_settings(panels, frames), *NOTES, *_left_out(panels, frames), *results.cautions(panels)]
+    of_rows = (_settings(panels, frames), _left_out(panels, frames), results.cautions(panels))
+    settings, left_out, cautions = map(" ".join, of_rows)
+    notes = [settings, *NOTES, left_out, cautions]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 
 NOTES = (
     "Measured: tokens in a window that does not repeat its text. A window is left out if half of its tokens or more "
     "are in runs that the text had before: a model copies these from what it reads, trained on them or not.",
-    "Greedy: windows that come when the likeliest token is always taken.",
-    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the same threshold; a dash: too short.",
+    "Greedy: windows that come when the likeliest token is always taken. "
+    f"50 after 50: {FIFTY} tokens that follow at least {FIFTY} others, at the same threshold; a dash: too short. "
     "Longest: tokens of the longest stretch that is given back without a gap.",
 )
 

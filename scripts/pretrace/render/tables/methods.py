@@ -59,7 +59,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
         shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown, column)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
-        notes += [*without_controls(shown["method"]), *results.cautions(panels)]
+        notes.append(" ".join([*without_controls(shown["method"]), *results.cautions(panels)]))
     values = [str(getattr(panel, options.blocks, "")) for panel in panels]
     names = [
         f"{value} {panel.length_unit}" if options.blocks == "length" else artifact.title_of(value)
@@ -83,31 +83,32 @@ SELECTION_TITLES = {
 
 
 def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
+    """Return what the numbers rest on, what bold and stars mean, and over what means are taken: a note each."""
     options = artifact.options
     single = frame[frame["average"] == ""]
-    notes = [*conditions(artifact, records_of(single)), INTERVALS]
-    if any(metric.startswith("tpr") for metric in artifact.metrics):
-        notes.append(OF_THIS_SIZE)
+    small = f" {OF_THIS_SIZE}" * any(metric.startswith("tpr") for metric in artifact.metrics)
+    marked, means = [], []
     if frame["bold"].any():
-        second = ", the runner-up is underlined" * options.runner_up
-        notes.append(
+        second = ", the runner-up underlined" * options.runner_up
+        marked.append(
             f"Bold is the highest method of a column{second}, if it is above chance by an interval that pays for the "
             "choice among them (Bonferroni); rows without a model are not in contest."
         )
     if frame["star"].any():
-        notes.append(
+        tested = single[single["difference"].notna()]
+        marked.append(
             f"* above {method_label(artifact.baseline)} by the paired stratified bootstrap on held-out "
             f"settings, Holm-corrected over the column's methods, p ≤ {STAR_LEVEL:g}."
         )
-        tested = single[single["difference"].notna()]
-        notes += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
+        marked += multiplicity_note(len(tested[["panel", "metric"]].drop_duplicates()))
     if options.draws:
-        notes.append(
+        means.append(
             f"Each number is the mean over {len(options.draws)} draws of shots with their standard deviation (±); a "
             "star holds in every draw."
         )
-    notes += other_texts_note(panels, single)
-    return notes + ([AVERAGE_NOTES[options.average]] if len(single) < len(frame) else [])
+    means += other_texts_note(panels, single)
+    means += [AVERAGE_NOTES[options.average]] if len(single) < len(frame) else []
+    return [conditions(artifact, records_of(single), INTERVALS + small), " ".join(marked), " ".join(means)]
 
 
 AVERAGE_NOTES = {
@@ -143,8 +144,8 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     by = ("method", "parameter_value")
     blocks = by_method(frame, panels, artifact.metrics, label=_value_label, by=by)
     notes = [
-        *conditions(artifact, records_of(varied)),
-        f"{INTERVALS} Every other parameter is at its default. Bold is the highest value of a column, if it is "
+        conditions(artifact, records_of(varied), INTERVALS),
+        "Every other parameter is at its default. Bold is the highest value of a column, if it is "
         "above chance by an interval that pays for the choice (Bonferroni).",
     ]
     return table_of(artifact, blocks, notes, frame)
@@ -175,13 +176,13 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     blocks = []
     for place, panel in enumerate(panels):
         blocks += _pairs(artifact, panel, [row for row in records if row["panel"] == place])
+    families = multiplicity_note(len({(row["panel"], row["baseline"]) for row in records}))
     notes = [
-        *conditions(artifact, records),
+        conditions(artifact, records, "Intervals and p are in the CSV."),
         "Each cell is the row's method minus the column's, at held-out settings; a dash where the two have "
         "no test, as of a method against itself.",
         f"* significantly different by the paired stratified bootstrap, Holm-corrected over the methods "
-        f"against one baseline, p ≤ {STAR_LEVEL:g}. Intervals and p are in the CSV.",
-        *multiplicity_note(len({(row["panel"], row["baseline"]) for row in records})),
+        f"against one baseline, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -225,8 +226,8 @@ def selection_gap(artifact: Artifact, results: Results) -> Table:
         [*records_of(frame), *averages_of(records_of(frame), [panel.to_json() for panel in panels], "panel")]
     )
     notes = [
-        *conditions(artifact, records_of(frame)),
-        f"{DASHES} Gap: best on test minus held out, of the same texts and therefore without an interval; 0 for a "
+        conditions(artifact, records_of(frame), DASHES),
+        "Gap: best on test minus held out, of the same texts and therefore without an interval; 0 for a "
         "method with one setting. Average: mean and standard deviation over the columns.",
     ]
     return table_of(artifact, by_method(frame, panels, ["gap"]), notes, frame)

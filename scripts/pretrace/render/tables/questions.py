@@ -25,7 +25,7 @@ from pretrace.render.results import (
     of_panels,
     records_of,
 )
-from pretrace.render.tables.table import Cell, Table, best, by_method, cell_of, rows_of, table_of
+from pretrace.render.tables.table import Cell, Table, as_printed, best, by_method, cell_of, rows_of, table_of
 
 SHOWN_ACCURACIES = [*ACCURACIES, "gap"]
 
@@ -45,17 +45,16 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     average, given = artifact.options.average, [panel.to_json() for panel in panels]
     averages = averages_of(records, given, average, by=("method", "setting"))
     frame = long_frame([*records, *averages]).assign(sd=None)
-    gap = (frame["metric"] == "gap") & (frame["value"].round(3) > 0)
+    gap = (frame["metric"] == "gap") & (as_printed(frame) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
     blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=("method", "setting"))
     notes = [
-        *conditions(artifact, records, SHOWN_ACCURACIES),
-        f"{INTERVALS} Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
+        conditions(artifact, records, INTERVALS, SHOWN_ACCURACIES),
+        "Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
         "show how much the options give away without a model.",
-        *[f"Average: mean over the {average.replace('panel', 'column')}s, without an interval."]
+        f"Average: mean over the {average.replace('panel', 'column')}s, without an interval."
         * bool(averages),
-        *without_controls(frame["method"]),
-        *results.cautions(panels),
+        " ".join([*without_controls(frame["method"]), *results.cautions(panels)]),
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -107,14 +106,14 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
-        *conditions(artifact, records, metrics),
-        f"Default settings. {INTERVALS if len(metrics) > 1 else DASHES}",
+        conditions(
+            artifact, records, f"Default settings. {INTERVALS if len(metrics) > 1 else DASHES}", metrics
+        ),
         "p: Welch's t-test of the mean scores of members' and of non-members' documents (two-sided, uncorrected); * "
         f"where Holm's correction over the methods leaves p ≤ {STAR_LEVEL:g}. None where every document has the same "
         "score. The CSV has the differences, in each method's own unit, with their intervals.",
         *multiplicity_note(len(panels), "panel"),
-        *without_controls(order),
-        *results.cautions(panels),
+        " ".join([*without_controls(order), *results.cautions(panels)]),
     ]
     return table_of(artifact, by_method(frame, panels, metrics), notes, frame)
 

@@ -1,6 +1,7 @@
 """Published against measured, number by number, and a summary for each paper."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -105,7 +106,7 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
 def _cells(row: Record) -> Iterable[tuple[str, Cell]]:
     ours = {"value": row["measured"], "low": row["low"], "high": row["high"], "metric": row["metric"]}
     yield "published", Cell(words=row["published"])
-    yield "measured", cell_of(ours)
+    yield "measured", replace(cell_of(ours), digits=3)  # as the papers print
     yield "difference", Cell(row["difference"], signed=True)
     yield "allowed", Cell(number(row["tolerance"]))
     yield "agrees", Cell(words={"true": "yes", "false": "no"}.get(row["agrees"]))
@@ -130,9 +131,10 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
         "by the draw alone are that near. On a rebuilt benchmark the texts are others: the published number has to lie "
         "in our 95 % interval (bootstrap of our texts).",
     ]
+    protocols = []
     for paper in papers.values():
         told = "; ".join(f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items())
-        notes.append(f"{paper.title}, {told}.")
+        protocols.append(f"{paper.title}, {told}.")
     compared = compared.assign(number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup())
     skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
     reasons = {
@@ -141,11 +143,12 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
         "Not measured": others["reason"],
         "Not judged": others["unjudged"],
     }
+    gaps = []
     for what, column in reasons.items():
         counts = compared["number"].groupby(column[column != ""], sort=False).nunique()
         told = "; ".join(f"{reason} ({count})" for reason, count in counts.items())
-        notes += [f"{what}: {told}."] if told else []
-    return notes
+        gaps += [f"{what}: {told}."] if told else []
+    return [*notes, " ".join(protocols), " ".join(gaps)]
 
 
 def _read_comparison(paper: Paper, numbers: pd.DataFrame) -> str:

@@ -15,7 +15,7 @@ from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
-from pretrace.render.phrases import DASH, format_signed, is_wide
+from pretrace.render.phrases import DASH, decimals, format_signed, is_wide
 from pretrace.render.results import csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
@@ -30,7 +30,7 @@ class Cell:
     """A number with its interval, or words; neither is a dash.
 
     `signs`: letters of notes (marks). `star`: significantly better than the baseline. `sd`: a standard deviation, in
-    place of an interval. `underlined`: second to a bold one.
+    place of an interval. `underlined`: second to a bold one. `digits`: decimals of the number and its SD.
     """
 
     value: float | None = None
@@ -43,6 +43,7 @@ class Cell:
     signed: bool = False
     sd: float | None = None
     underlined: bool = False
+    digits: int = 3
 
     @property
     def number(self) -> str:
@@ -50,14 +51,14 @@ class Cell:
             return self.words
         if self.value is None or math.isnan(self.value):
             return DASH
-        return format_signed(self.value, 3) if self.signed else f"{self.value:.3f}"
+        return format_signed(self.value, self.digits) if self.signed else f"{self.value:.{self.digits}f}"
 
     @property
     def rest(self) -> str:
         """Return what follows the number: `* (a) [0.56, 0.69]`."""
         text = ("*" if self.star else "") + "".join(f" ({sign})" for sign in self.signs)
         if self.sd is not None:
-            return f"{text} ± {self.sd:.3f}"
+            return f"{text} ± {self.sd:.{self.digits}f}"
         if self.value is None or self.low is None or self.high is None:
             return text
         low, high = (format_signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
@@ -73,7 +74,7 @@ def cell_of(record: Record) -> Cell:
     marks = filter(None, (record.get("marks") or "").split(";"))
     signs = tuple(sorted(MARK_SIGNS.get(mark, mark) for mark in marks))
     signed, underlined = record.get("metric") == "gap", bool(record.get("runner_up", False))
-    return Cell(value, low, high, None, bold, star, signs, signed, sd, underlined)
+    return Cell(value, low, high, None, bold, star, signs, signed, sd, underlined, decimals(low, high, sd))
 
 
 def p_cell(p: float | None, *, star: bool = False) -> Cell:
@@ -176,9 +177,16 @@ def _head(record: Record, panels: Sequence[Panel], metrics: Sequence[str], block
 
 def best(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     """Mark the highest value, as printed, of each group; never a control, nor a group's only value; equals share it."""
-    shown = frame["value"].map(lambda value: round(value, 3)).where(~frame["control"].astype(bool))
+    shown = as_printed(frame).where(~frame["control"].astype(bool))
     groups = shown.groupby([frame[key] for key in by], dropna=False)
     return shown.eq(groups.transform("max")) & groups.transform("count").gt(1)
+
+
+def as_printed(frame: pd.DataFrame) -> "pd.Series[float]":
+    """Return the values of estimates, rounded to the decimals that are printed."""
+    noise = frame.reindex(columns=["low", "high", "sd"]).map(number).itertuples(index=False)
+    shown = [round(value, decimals(*ends)) for value, ends in zip(frame["value"], noise, strict=True)]
+    return pd.Series(shown, frame.index, dtype=float)
 
 
 def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
@@ -214,7 +222,8 @@ class Table:
     boxes: tuple[Box, ...] = ()
 
     def with_notes(self, notes: Sequence[str]) -> "Table":
-        return replace(self, notes=(*self.notes, *notes))
+        """Return the table with these sentences as one more note."""
+        return replace(self, notes=(*self.notes, *[" ".join(notes)] * bool(notes)))
 
     def with_missing(self, reasons: Sequence[str]) -> "Table":
         """Return the table with the reasons why panels are missing, before its other notes."""
@@ -233,14 +242,12 @@ def table_of(
     """Return an artifact's table; a mark on every number of a column moves to its header, and notes explain marks."""
     signs = {sign for block in blocks for row in block.rows for cell in row.cells for sign in cell.signs}
     meanings = {sign: MARK_NOTES[mark] for mark, sign in MARK_SIGNS.items()}
-    notes = (*notes, *(f"{sign}: {meanings[sign]}." for sign in sorted(signs & meanings.keys())))
+    told = [f"({sign}) {meanings[sign]}" for sign in sorted(signs & meanings.keys())]
     if signs - meanings.keys():
-        notes = (
-            *notes,
-            "(1 of 7 shots): only this many shots fit into the model's context beside the longest text.",
-        )
+        told.append("(1 of 7 shots) only so many fit into the model's context beside the longest text")
+    marks = [f"Marks: {'; '.join(told)}."] * bool(told)
     raised = tuple(map(_signs_raised, blocks))
-    return Table(artifact.title, artifact.slug, raised, notes, frame, reading)
+    return Table(artifact.title, artifact.slug, raised, (*filter(None, notes), *marks), frame, reading)
 
 
 def _signs_raised(block: Block) -> Block:
