@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pretrace.benchmarks.fetching import fetch_dataset
-from pretrace.runtime.hub import pinned
+from pretrace.runtime.hub import use_pins
 from pretrace.runtime.logs import job_log
 
-with job_log(snakemake.log[0]), pinned(snakemake.config.get("revisions")):
+with job_log(snakemake.log[0]), use_pins(snakemake.config.get("revisions")):
     fetch_dataset(
         snakemake.params.entry,
         snakemake.wildcards.part,

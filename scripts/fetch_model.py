@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from pretrace.models.fetching import fetch_model
-from pretrace.runtime.hub import pinned
+from pretrace.runtime.hub import use_pins
 from pretrace.runtime.logs import job_log
 
-with job_log(snakemake.log[0]), pinned(snakemake.config.get("revisions")):
+with job_log(snakemake.log[0]), use_pins(snakemake.config.get("revisions")):
     entry = snakemake.params.entry
     fetch_model(
         entry["hub"],

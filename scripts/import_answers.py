@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from pretrace.questions.collected import table_of
+from pretrace.questions.collected import read_answers
 from pretrace.runtime.files import write_parquet
 from pretrace.runtime.logs import job_log
 
 with job_log(snakemake.log[0]):
-    write_parquet(snakemake.output[0], table_of(Path(snakemake.input[0]), snakemake.params.column))
+    write_parquet(snakemake.output[0], read_answers(Path(snakemake.input[0]), snakemake.params.column))

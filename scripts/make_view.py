@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pretrace.benchmarks import entry_of
+from pretrace.benchmarks import benchmark_entry
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import ParaphrasePrompts, continue_texts, paraphrase
@@ -18,7 +18,7 @@ checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
 def imported():
     """Read the view in a file of the user's, or released with the benchmark."""
     source = Path(snakemake.input.source)
-    if view in entry_of(entry).views:
+    if view in benchmark_entry(entry).views:
         return stored.imported_view(view, texts, source)
     return stored.view_of_source(view, texts, entry, [source])
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from pretrace.evaluation.extraction import summary, windows_of
+from pretrace.evaluation.extraction import summarise, windows_of
 from pretrace.models.tokens import decoder_of, load_encoder
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
@@ -20,4 +20,4 @@ with job_log(snakemake.log[0]):
     known = snakemake.input.known
     write_parquet(snakemake.output.windows, windows)
     elsewhere = read_parquet(known) if known else None
-    write_parquet(snakemake.output.summary, summary(windows, benchmark, extraction, elsewhere))
+    write_parquet(snakemake.output.summary, summarise(windows, benchmark, extraction, elsewhere))

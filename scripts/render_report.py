@@ -12,12 +12,12 @@ from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.logs import job_log
-from pretrace.runtime.provenance import citation, code_digest
+from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
 
 CONCLUDING = {
-    "audit": audit.lines,
-    "extraction": extraction.lines,
+    "audit": audit.audit_lines,
+    "extraction": extraction.extraction_lines,
     "headline": dots.headline_lines,
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""
@@ -34,7 +34,7 @@ with job_log(snakemake.log[0]):
         for path in folder.parent.glob("*/seals.json")
         if path.parent != folder
     }
-    doubts = [*resealed(seals), *edited(seals, code_digest()), *repeats(seals, others)] if seals else []
+    doubts = [*resealed(seals), *edited(seals, whole_code_digest()), *repeats(seals, others)] if seals else []
     failed = [sentence for record in rendered.values() for sentence in record["failed"]]
     empty = [sentence for record in rendered.values() for sentence in record["empty"]]
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)

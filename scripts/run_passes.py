@@ -13,16 +13,16 @@ from pretrace.views.stored import read_views
 entry, checkpoint = dict(snakemake.params.entry), snakemake.input.checkpoint
 threads = 1 if "api" in entry else snakemake.params.threads
 names = dict(snakemake.wildcards)
-share = Share.named(names.pop("share", ""))
+share = Share.from_name(names.pop("share", ""))
 
 
 @contextmanager
 def behind_api():
     # here, so that models whose weights are read need no client
-    from pretrace.models.api.client import connected
+    from pretrace.models.api.client import connect
     from pretrace.passes.echo import echo_target
 
-    with connected(
+    with connect(
         snakemake.wildcards.model,
         entry["api"],
         store=Path(snakemake.params.answers),

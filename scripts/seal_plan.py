@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.logs import job_log, log
-from pretrace.runtime.provenance import code_digest, provenance
+from pretrace.runtime.provenance import provenance, whole_code_digest
 from pretrace.studies.sealing import sealed, short_names
 
 with job_log(snakemake.log[0]):
@@ -22,7 +22,7 @@ with job_log(snakemake.log[0]):
         "versions": {
             name: versions["packages"][name] for name in ("torch", "transformers", "tokenizers", "numpy")
         }
-        | {"pretrace": versions["commit"], "code": code_digest()},
+        | {"pretrace": versions["commit"], "code": whole_code_digest()},
     }
     seals = sealed(
         read_json(file) if file.exists() else [],

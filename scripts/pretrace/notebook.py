@@ -22,7 +22,7 @@ from pretrace.models.checkpoint import RECORD, register_local
 from pretrace.models.fetching import fetch_model
 from pretrace.passes.index import PassIndex
 from pretrace.questions.documents import document_units
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import read_json, read_parquet
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import read_yaml
@@ -165,7 +165,7 @@ def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
         fetch_model(model, "main", record)
     else:
         raise InputError(
-            f"score: the model '{shortened(model)}' is not a folder in {Path.cwd()}, an id of the Hugging Face hub "
+            f"score: the model '{shorten(model)}' is not a folder in {Path.cwd()}, an id of the Hugging Face hub "
             f"such as EleutherAI/pythia-1.4b, or a name of config/models.yaml: {nearest(model, registered)}"
         )
     # of weights without a folder in results/models/ no speed is kept, by which auto chooses on a CPU
@@ -202,7 +202,7 @@ class Results:
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
         """Return the AUCs and true positive rates with their intervals."""
-        return read_parquet(self._pair(model, benchmark).own("metrics"))
+        return read_parquet(self._pair(model, benchmark).stage_file("metrics"))
 
     def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
         """Return the token statistics of a pass, a row for each text and variant, an array [n] in each cell.
@@ -255,7 +255,7 @@ def load(study: str) -> Results:
         finished = sorted(path.parent.name for path in Path("results").glob("*/provenance.json"))
         state = "has not finished" if record.parent.is_dir() else "is not there"
         raise InputError(
-            f"load: the study '{shortened(study)}' {state} in {Path.cwd() / 'results'}, which has "
+            f"load: the study '{shorten(study)}' {state} in {Path.cwd() / 'results'}, which has "
             f"{', '.join(finished) or 'no finished study'}. Start Python in the project's folder; to finish a study, "
             f"run snakemake --cores all --config study=..."
         )

@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from pretrace.evaluation.exchange import Texts, units_of
-from pretrace.evaluation.significance import LEVEL
+from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.evaluation.exchange import AuditedTexts, units_of
 
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 
@@ -50,7 +50,7 @@ def share(sizes: str, documents: tuple[int, int], icc: float, draw: Draw, shift:
         code = np.repeat(np.arange(len(numbers)), numbers)
         scores = np.sqrt(icc) * draw(rng, len(numbers))[code] + np.sqrt(1 - icc) * draw(rng, len(code))
         suspect = code < documents[0]
-        texts = Texts((scores + shift * suspect)[:, None], code, np.zeros_like(code), suspect)
+        texts = AuditedTexts((scores + shift * suspect)[:, None], code, np.zeros_like(code), suspect)
         low += units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS) <= LEVEL
     return 100 * low / times
 

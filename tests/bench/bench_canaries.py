@@ -10,8 +10,8 @@ import argparse
 
 import numpy as np
 
-from pretrace.evaluation.exchange import Texts, units_of
-from pretrace.evaluation.significance import LEVEL
+from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.evaluation.exchange import AuditedTexts, units_of
 
 KEYS = ((10, 1), (50, 1), (10, 19), (20, 19), (50, 19), (100, 19))  # canaries, private twins of each
 EFFECTS = (0.0, 0.25, 0.5, 1.0)
@@ -25,7 +25,7 @@ def power(canaries: int, twins: int, effect: float, repetitions: int) -> float:
     document, low = np.repeat(np.arange(canaries), twins + 1), 0
     for _ in range(repetitions):
         scores = rng.normal(size=len(suspect)) + effect * suspect
-        texts = Texts(scores[:, None], document, np.zeros_like(document), suspect, within=True)
+        texts = AuditedTexts(scores[:, None], document, np.zeros_like(document), suspect, within=True)
         low += units_of(texts, texts.ranks([0])[:, -1]).p(seed=0, drawn=RELABELLINGS) <= LEVEL
     return low / repetitions
 

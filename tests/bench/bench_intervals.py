@@ -17,7 +17,7 @@ from pretrace.evaluation.roc import Ranking, compact
 from pretrace.evaluation.scores import UnitScores, text_units
 from pretrace.evaluation.significance import (
     bootstrap_test,
-    centred,
+    centre_resamples,
     percentile_interval,
 )
 from pretrace.methods.settings import Column
@@ -51,9 +51,9 @@ def rates(texts, shift, repetitions, resamples):
         values.append(estimates[0])
         lead, leads = estimates[0] - estimates[1], draws[0] - draws[1]
         ends["percentiles"].append(percentile_interval(draws[0]))
-        ends["centred"].append(percentile_interval(centred(draws[0], estimates[0])))
+        ends["centred"].append(percentile_interval(centre_resamples(draws[0], estimates[0])))
         differs["percentiles"].append(bootstrap_test(leads).p <= 0.05)
-        differs["centred"].append(bootstrap_test(centred(leads, lead)).p <= 0.05)
+        differs["centred"].append(bootstrap_test(centre_resamples(leads, lead)).p <= 0.05)
     mean = np.mean(values, axis=0)
     true = 1 - ndtr(ndtri(1 - np.array(LEVELS) / 100) - shift)
     low, high = (

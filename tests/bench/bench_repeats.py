@@ -97,8 +97,8 @@ def main() -> None:
         for ids, log_p in texts:
             if len(ids) < 2 * SIZE:
                 continue
-            with patch.object(extraction, "COPIES", rule):
-                repeats = extraction.repeating(ids, SIZE)[SIZE - 1 :]
+            with patch.object(extraction, "COPIED_RUNS", rule):
+                repeats = extraction.has_repeats(ids, SIZE)[SIZE - 1 :]
             kept.append(np.where(repeats, np.nan, sliding_window_view(log_p, SIZE).sum(axis=1)[SIZE - 1 :]))
         windows = np.concatenate(kept or [np.empty(0)])
         counted = windows[~np.isnan(windows)]

@@ -20,14 +20,15 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.benchmarks.ngrams import ngrams
 from pretrace.benchmarks.packages import speeches
 from pretrace.benchmarks.passages import passages
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.exchange import SUMMING, Texts, units_of
+from pretrace.evaluation.exchange import SUMMING, AuditedTexts, units_of
 from pretrace.evaluation.resampling import relabellings
-from pretrace.evaluation.significance import LEVEL, wilson_row
+from pretrace.evaluation.significance import wilson_row
 from pretrace.evaluation.verdict import verdict
 from pretrace.methods.inputs import Inputs
 from pretrace.methods.scoring import score
@@ -85,7 +86,7 @@ def exchanges(known: int, suspects: int, seed: int) -> np.ndarray:
 
 def p_of(scores: np.ndarray, document: np.ndarray, known: int, seed: int) -> float:
     """Return the p of an audit of `scores` (texts, methods); documents from number `known` on are suspects."""
-    texts = Texts(scores, document, np.zeros_like(document), document >= known)
+    texts = AuditedTexts(scores, document, np.zeros_like(document), document >= known)
     units = units_of(texts, texts.ranks(range(scores.shape[1]))[:, -1])
     sums = units.standardised @ exchanges(known, int(units.suspect.sum()), seed)
     return float((sums >= sums[0] - SUMMING).mean())

@@ -36,7 +36,7 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json, read_parquet
 from pretrace.studies.pairs import requests_of_methods
 from pretrace.studies.runs import Run
-from pretrace.views.prefixes import COLUMNS, shot_texts
+from pretrace.views.prefixes import PREFIX_COLUMNS, shot_texts
 from pretrace.views.readings import PassRequest, Reading
 from pretrace.views.stored import rendered_texts
 
@@ -165,7 +165,7 @@ class Material:
             [Text(id, text, None) for id, text in (named | drawn).items()], name="parity", seed=0
         )
         rows = [(0, "", "", pd.NA, id[:-1], int(id[-1]), id) for id in drawn]
-        self.prefixes = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
+        self.prefixes = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
         self.reference_checkpoint = folder / "reference.json"
         shallow = Plain(read_checkpoint(self.checkpoint).path)
         shallow.model.model.layers = shallow.model.model.layers[:-1]

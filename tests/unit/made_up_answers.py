@@ -12,9 +12,9 @@ from pretrace.evaluation.answers import accuracies, accuracies_by_order, letters
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import calibrate
-from pretrace.questions.collected import table_of
+from pretrace.questions.collected import read_answers
 from pretrace.questions.documents import benchmark_of_answers
-from pretrace.questions.scoring import COLUMNS, with_documents
+from pretrace.questions.scoring import SCORE_COLUMNS, with_documents
 from pretrace.render.results import Results
 from pretrace.runtime.files import read_parquet, write_parquet, write_parquet_parts
 
@@ -82,12 +82,12 @@ def answers_of(folder: Path, rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Rows that were collected, as the table of answers; written to the folder, which is made."""
     folder.mkdir(parents=True, exist_ok=True)
     pd.DataFrame(rows).to_parquet(folder / "collected.parquet")
-    write_parquet(folder / "answers.parquet", table_of(folder / "collected.parquet"))
+    write_parquet(folder / "answers.parquet", read_answers(folder / "collected.parquet"))
     return read_parquet(folder / "answers.parquet")
 
 
 def no_scores() -> pd.DataFrame:
-    return pd.DataFrame({name: [] for name in COLUMNS})
+    return pd.DataFrame({name: [] for name in SCORE_COLUMNS})
 
 
 def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Results:

@@ -10,11 +10,11 @@ import pandas as pd
 import pyarrow as pa
 
 from pretrace.evaluation.curves import roc_curves
-from pretrace.evaluation.placebos import COLUMNS as PLACEBO_COLUMNS
-from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.placebos import PLACEBO_COLUMNS as PLACEBO_COLUMNS
+from pretrace.evaluation.placebos import PLACEBO_KEYS as PLACEBO_KEYS
 from pretrace.evaluation.scores import EvaluationSet, scores_of
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.evaluation.statistics import typed as typed_statistic
+from pretrace.evaluation.statistics import typed_columns as typed_statistic
 from pretrace.evaluation.tokens import Passes, token_curves
 from pretrace.passes.index import PassIndex
 from pretrace.render import rendering

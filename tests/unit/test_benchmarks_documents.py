@@ -12,7 +12,7 @@ from pypdf import PdfWriter
 from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
-from pretrace.benchmarks.layout import Reading, joined_hyphens, unwrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrap_lines, without_front_matter
 from pretrace.benchmarks.works import about_work, report_of, text_of, works_in
 from pretrace.runtime.errors import InputError
 
@@ -51,7 +51,7 @@ MADE = {
 def test_each_format_gives_the_same_paragraphs(tmp_path, name):
     make, encoding = MADE[name]
     reading = read_document(make(tmp_path / name))
-    text = unwrapped(reading.text).removeprefix("Chapter 1\n\n")
+    text = unwrap_lines(reading.text).removeprefix("Chapter 1\n\n")
     expected = UMLAUTS if name.partition(".")[0] in ("latin", "marked", "unmarked") else TEXT
     if name == "book.pdf":  # where the last line of a paragraph is full, nothing shows that it ends
         assert text.split() == expected.split()
@@ -169,14 +169,14 @@ VERSE = "\n".join(
 
 @pytest.mark.parametrize("text", [TEXT, VERSE, VERSE.title(), "def f():\n    return 1\n" * 20], ids=repr)
 def test_texts_with_lines_of_their_own_are_not_unwrapped(text):
-    assert unwrapped(text) == text
+    assert unwrap_lines(text) == text
 
 
 @pytest.mark.parametrize("width", [50, 72, 100])
 def test_wrapped_prose_is_unwrapped(width):
-    assert unwrapped(wrapped(TEXT, width)) == TEXT
+    assert unwrap_lines(wrapped(TEXT, width)) == TEXT
     indented = "\n".join(textwrap.fill(own, width, initial_indent="  ") for own in TEXT.split("\n\n"))
-    assert unwrapped(indented).split() == TEXT.split()
+    assert unwrap_lines(indented).split() == TEXT.split()
 
 
 BODY = prose(6000, "body")
@@ -202,7 +202,7 @@ BODY = prose(6000, "body")
     ],
 )
 def test_front_matter_and_contents_are_left_out_and_counted(before, after, left_out):
-    reading = without_front_matter(Reading(before + BODY + after, "UTF-8"))
+    reading = without_front_matter(LaidOutText(before + BODY + after, "UTF-8"))
     kept = before.rpartition("Chapter I\n\n")[1] if "II" in before else "" if left_out else before
     assert reading.text == kept + BODY
     assert reading.left_out == left_out
@@ -210,7 +210,7 @@ def test_front_matter_and_contents_are_left_out_and_counted(before, after, left_
 
 def test_a_short_text_about_copyright_keeps_it():
     licence = "MIT License\n\nCopyright (c) 2020\n\n" + prose(200, "licence")
-    assert without_front_matter(Reading(licence, "UTF-8")).text == licence
+    assert without_front_matter(LaidOutText(licence, "UTF-8")).text == licence
 
 
 def encrypted(path: Path) -> Path:
@@ -244,7 +244,7 @@ REFUSED = {
 def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
     import gzip
 
-    monkeypatch.setattr(documents, "LARGEST", 50_000)
+    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 50_000)
     make, message = REFUSED[name]
     path = tmp_path / name
     if make is None:

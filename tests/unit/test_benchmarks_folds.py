@@ -10,7 +10,7 @@ import pytest
 
 from pretrace.benchmarks.folds import assign_folds, classes_with_few_documents
 from pretrace.benchmarks.sources import Text
-from pretrace.benchmarks.table import SCHEMA, finish
+from pretrace.benchmarks.table import TEXT_SCHEMA, finish
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -151,9 +151,9 @@ def test_rows_are_sorted_by_subset_length_and_id_and_survive_the_file(tmp_path: 
     texts = [Text(text_id, f"text {text_id}", None, subset, length) for subset, length, text_id in keys]
     table = finish(texts, name="any", seed=0)
     assert list(table["text_id"]) == ["5", "0", "3", "2", "4", "1"]
-    write_parquet(tmp_path / "t.parquet", table, SCHEMA)
+    write_parquet(tmp_path / "t.parquet", table, TEXT_SCHEMA)
     again = read_parquet(tmp_path / "t.parquet")
-    assert list(again.columns) == SCHEMA.names
+    assert list(again.columns) == TEXT_SCHEMA.names
     assert again["length"].tolist() == [32, 32, 32, 64, pd.NA, 32]
     assert again["label"].isna().all()
     assert set(again["fold"]) <= {0, 1, 2, 3, 4}

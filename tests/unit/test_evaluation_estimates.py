@@ -10,17 +10,17 @@ from scipy.stats import binomtest
 from sklearn.metrics import roc_curve
 
 from pretrace.evaluation.answers import mean_of_groups
-from pretrace.evaluation.curves import PLACES, densities, roc_points
+from pretrace.evaluation.curves import DENSITY_GRID, densities, roc_points
 from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import wilson
 from pretrace.evaluation.tokens import (
     HEXAGONS,
     Passes,
+    class_tokens,
     hexagons,
     resampled_means,
     shifts,
     signed_wasserstein,
-    tokens_of,
 )
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
@@ -39,8 +39,8 @@ def test_densities_are_of_each_class_scaled_together():
     curves = densities(rng.normal(size=400) * 3 + label, label)
     members, nonmembers = curves[1], curves[0]
     for density in (members, nonmembers):
-        assert 0.8 < np.trapezoid(density, PLACES) <= 1.001
-    assert np.average(PLACES, weights=members) > np.average(PLACES, weights=nonmembers)
+        assert 0.8 < np.trapezoid(density, DENSITY_GRID) <= 1.001
+    assert np.average(DENSITY_GRID, weights=members) > np.average(DENSITY_GRID, weights=nonmembers)
 
 
 def test_a_class_of_equal_scores_has_no_density():
@@ -73,7 +73,7 @@ def test_surprising_tokens_are_those_below_both_thresholds():
         ("unknown", [-1.0], [0.1]),
     ]
     table = pd.DataFrame(rows, columns=["text_id", "logprobs", "entropies"])
-    tokens = tokens_of(made_up.passes(table), made_up.texts_frame(), made_up.READING)
+    tokens = class_tokens(made_up.passes(table), made_up.texts_frame(), made_up.READING)
     assert list(tokens[1].frame["surprising"]) == [False, False, False, False, True]
     assert list(tokens[0].surprising["logprob"]) == [-9.0]
     means = resampled_means(tokens[1], np.zeros(1, dtype=int), 1)

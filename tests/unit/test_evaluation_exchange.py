@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.evaluation.exchange import Texts, Units, normal_scores, units_of
+from pretrace.evaluation.exchange import AuditedTexts, Units, normal_scores, units_of
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 
 
@@ -16,7 +16,7 @@ def texts_of(sizes, suspects, rng, *, icc=0.2, shift=0.0, methods=1):
     code = np.repeat(np.arange(len(sizes)), sizes)
     shared, own = rng.normal(size=len(sizes))[code], rng.normal(size=(len(code), methods))
     scores = np.sqrt(icc) * shared[:, None] + np.sqrt(1 - icc) * own + shift * (code < suspects)[:, None]
-    return Texts(scores, code, np.zeros_like(code), code < suspects)
+    return AuditedTexts(scores, code, np.zeros_like(code), code < suspects)
 
 
 def units(texts, combined=(0,)) -> Units:
@@ -69,7 +69,7 @@ def test_documents_exchange_with_those_of_the_same_slices():
     rng = np.random.default_rng(3)
     document = np.repeat(np.arange(15), 2)
     slices = np.array([[0, 0], [1, 1], [0, 1]])[np.arange(15) % 3].ravel()
-    texts = Texts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
+    texts = AuditedTexts(rng.normal(size=(30, 1)), document, slices, document % 5 == 0)
     found = units(texts)
     assert len(np.unique(found.stratum)) == 3
     assert found.p(seed=0) == pytest.approx(brute_force(found.standardised, found.suspect, found.stratum))
@@ -80,7 +80,7 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     rng = np.random.default_rng(4)
     document = np.repeat(np.arange(4), [3, 4, 5, 3])
     suspect = np.r_[True, np.diff(document) > 0]
-    texts = Texts(
+    texts = AuditedTexts(
         rng.normal(size=(15, 1)) + document[:, None], document, np.zeros(15, int), suspect, within=True
     )
     found = units(texts)
@@ -145,5 +145,5 @@ def test_false_alarms_stay_at_their_level(family, sizes):
     code = np.repeat(np.arange(16), sizes)
     for _ in range(times):
         scores = 0.5 * draw(rng, 16)[code] + draw(rng, len(code))
-        alarms += units(Texts(scores[:, None], code, np.zeros_like(code), code < 4)).p(seed=0) <= 0.05
+        alarms += units(AuditedTexts(scores[:, None], code, np.zeros_like(code), code < 4)).p(seed=0) <= 0.05
     assert alarms <= stats.binom.ppf(0.999, times, 0.06)

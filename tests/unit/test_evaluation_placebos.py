@@ -10,14 +10,14 @@ from sklearn.metrics import roc_auc_score
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
-from pretrace.evaluation.placebos import KEYS, ends_of_time, first_of_any, placebos
+from pretrace.evaluation.placebos import PLACEBO_KEYS, ends_of_time, first_of_any, placebos
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.methods.blind import blind
 from pretrace.methods.statistics import LabelledTexts
 from pretrace.questions import known
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
-from pretrace.views.prefixes import draw_prefixes, excluded
+from pretrace.views.prefixes import draw_prefixes, excluded_ids
 
 DOCUMENTS = ("new", *(f"old{number}" for number in range(6)))
 OF_EACH = 20
@@ -99,7 +99,7 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchma
 
 def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, table):
     metrics, _ = run(scored(benchmark), benchmark, resamples=10, settings=known)
-    keys = [key for key in KEYS if key != "length"]
+    keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
     expected = metrics[metrics["selection"] != "grid"].set_index(keys)["value"].loc[real.index]
@@ -136,7 +136,7 @@ def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(benchmark):
         expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
         assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
-        assert not set(own["text_id"]) & excluded(prefixes, benchmark, draw)
+        assert not set(own["text_id"]) & excluded_ids(prefixes, benchmark, draw)
 
 
 def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(benchmark):

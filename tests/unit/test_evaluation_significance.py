@@ -11,26 +11,12 @@ from pretrace.evaluation.metrics import LEVELS, METRICS
 from pretrace.evaluation.roc import Ranking, allowed_false
 from pretrace.evaluation.significance import (
     bootstrap_test,
-    centred,
+    centre_resamples,
     chance,
     holm,
     percentile_interval,
-    placements,
     t_test_as_published,
 )
-
-
-@pytest.mark.parametrize("decimals", [0, 1, 8])
-def test_placements_are_shares_of_the_other_class_whose_mean_is_the_auc(decimals):
-    rng = np.random.default_rng(decimals)
-    label = np.arange(23) < 9
-    scores = np.round(rng.normal(size=23) + label, decimals)
-    members, nonmembers = scores[label][:, None], scores[~label]
-    below = (members > nonmembers) + (members == nonmembers) / 2
-    per_member, per_nonmember = placements(scores, label)
-    assert per_member == pytest.approx(below.mean(axis=1))
-    assert per_nonmember == pytest.approx(below.mean(axis=0))
-    assert per_member.mean() == pytest.approx(roc_auc_score(label, scores))
 
 
 def test_equal_scores_differ_by_nothing():
@@ -61,7 +47,7 @@ def test_what_cannot_be_told_has_no_p_and_is_in_no_family():
 
 def test_centred_resamples_have_the_estimate_as_their_mean():
     draws = np.array([[0.1, 0.2, 0.6], [0.2, np.nan, 0.4], [np.nan] * 3])
-    moved = centred(draws, np.array([0.2, 0.1, 0.5]))
+    moved = centre_resamples(draws, np.array([0.2, 0.1, 0.5]))
     np.testing.assert_allclose(moved, [[0.0, 0.1, 0.5], [0.0, np.nan, 0.2], [np.nan] * 3], atol=1e-12)
 
 

@@ -13,10 +13,10 @@ import tiny_models
 from pretrace.evaluation.extraction import (
     SUMMARY,
     WINDOWS,
+    has_repeats,
     longest_run,
     pieces,
-    repeating,
-    summary,
+    summarise,
     windows_of,
 )
 from pretrace.models.tokens import decoder_of, load_encoder, load_tokenizer, start_token_ids
@@ -173,7 +173,7 @@ def test_windows_that_repeat_their_own_text_are_found(size):
         sum(token in copied for token in range(place, place + size)) >= size / 2
         for place in range(len(ids) - size + 1)
     ]
-    assert repeating(np.array(ids), size).tolist() == expected
+    assert has_repeats(np.array(ids), size).tolist() == expected
     assert len(set(expected)) == 2
 
 
@@ -183,9 +183,9 @@ def test_near_copies_repeat_a_text_and_common_words_of_a_long_one_do_not():
     numbered = np.array(
         [token or 100 + 2 * row + place // 7 for row in range(40) for place, token in enumerate(line)]
     )
-    assert repeating(numbered, 20)[10:].all()
+    assert has_repeats(numbered, 20)[10:].all()
     random = np.random.default_rng(0).integers(0, 40, size=60_000)
-    assert repeating(random, 20)[-1_000:].mean() < 0.02
+    assert has_repeats(random, 20)[-1_000:].mean() < 0.02
 
 
 def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
@@ -226,7 +226,7 @@ def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would
         )
         assert (list(windows), len(windows)) == (WINDOWS, 0)
         assert re.search(told, caplog.text)
-        numbers = summary(windows, benchmark, measured)[["texts", "short", "tokens", "least"]]
+        numbers = summarise(windows, benchmark, measured)[["texts", "short", "tokens", "least"]]
         assert numbers.to_numpy().tolist() == [[1, 1, 0, sum(keys.values())]] * 2
 
 
@@ -260,7 +260,7 @@ KNOWN = [("n1", 0, [0, 0, 0.002, 0]), ("n2", 0, [0, 0, 0, 0]), ("n3", 0, [1e-9, 
 def test_shares_are_of_a_works_tokens():
     """Each window has 50 of a text's 500 tokens."""
     windows = windows_table(("m", 1, [0.9, 0.01, 0.0021, 0]), *KNOWN)
-    frame = summary(windows, texts_of(windows), EXTRACTION)
+    frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert list(frame) == SUMMARY
     members, nonmembers = frame[frame["unit"] == "class"].to_dict("records")
     assert (members["label"], members["tokens"], members["measured"], members["extractable"]) == (
@@ -285,7 +285,7 @@ def test_shares_are_of_a_works_tokens():
 
 def test_a_token_in_several_windows_is_one_token():
     windows = windows_table(("m", 1, [0.9, 0.9, 0, 0.9])).assign(at=[50, 60, 200, 300])
-    frame = summary(windows, texts_of(windows), EXTRACTION)
+    frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert frame["extractable"].tolist() == [(60 + 50) / 500] * 2
     assert frame["measured"].tolist() == [(60 + 50 + 50) / 500] * 2
 
@@ -293,7 +293,7 @@ def test_a_token_in_several_windows_is_one_token():
 def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
     windows = windows_table(("m", 1, [0.9, 0.9, 0, 0]), ("n1", 0, [0.9, 0]), ("n2", 0, [0.9]))
     windows["repeats"] = [True, False, False, False, True, False, True]
-    frame = summary(windows, texts_of(windows), EXTRACTION).set_index(["unit", "document"])
+    frame = summarise(windows, texts_of(windows), EXTRACTION).set_index(["unit", "document"])
     assert frame.loc[("document", "m"), ["windows", "repeats", "longest_run"]].tolist() == [3, 1, 50]
     assert frame.loc[("document", "m"), ["measured", "extractable"]].tolist() == [0.3, 0.1]
     assert frame.loc[("document", "m"), "nonmembers"] == 0
@@ -304,19 +304,19 @@ def test_windows_that_repeat_their_text_count_nowhere_and_are_counted_apart():
 
 def test_texts_that_are_too_short_for_a_window_have_no_share():
     windows = windows_table(("m", 1, [0.9]), ("n1", 0, [0]))
-    frame = summary(windows, texts_of(windows, ("m", 1), ("another", 1)), EXTRACTION)
+    frame = summarise(windows, texts_of(windows, ("m", 1), ("another", 1)), EXTRACTION)
     counts = frame.set_index(["unit", "document"])[["texts", "short", "tokens", "extractable"]]
     assert counts.loc["class"].to_numpy().tolist() == [[3, 2, 500, 0.1], [1, 0, 500, 0]]
     assert counts.loc[("document", "m")].tolist() == [2, 1, 500, 0.1]
     assert counts.loc[("document", "another"), ["texts", "short", "tokens"]].tolist() == [1, 1, 0]
     assert pd.isna(counts.loc[("document", "another"), "extractable"]), "nothing is not 0"
     short = windows.assign(tokens=99)
-    assert summary(short, texts_of(short), EXTRACTION)["fifty"].isna().all(), "50 after 50 take 100 tokens"
+    assert summarise(short, texts_of(short), EXTRACTION)["fifty"].isna().all(), "50 after 50 take 100 tokens"
 
 
 def test_known_non_members_of_another_benchmark():
     windows = windows_table(("book", None, [0.9, 0, 0.9, 0]))
-    frame = summary(windows, texts_of(windows), EXTRACTION, windows_table(*KNOWN))
+    frame = summarise(windows, texts_of(windows), EXTRACTION, windows_table(*KNOWN))
     whole, book = frame.to_dict("records")
     assert whole["nonmembers"] == book["nonmembers"] == pytest.approx(50 / 1500)
     assert pd.isna(book["label"])
@@ -325,7 +325,7 @@ def test_known_non_members_of_another_benchmark():
 
 def test_without_known_non_members_nothing_is_compared():
     windows = windows_table(("book", None, [0.9, 0]))
-    frame = summary(windows, texts_of(windows), EXTRACTION)
+    frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert frame[["nonmembers", "p"]].isna().all(axis=None)
 
 
@@ -341,5 +341,5 @@ def test_tries_of_a_tiny_probability_lose_no_digits():
     """1 - (1 - 1e-17)^n is 0 as written; ln(1/2) / ln(1 - 1e-17) is about 6.9e16 tries."""
     tiny = windows_table(("m", 1, [1e-17]))
     for tries, expected in ((10**16, 0.0), (10**17, 1.0)):
-        frame = summary(tiny, texts_of(tiny), EXTRACTION | {"tries": tries})
+        frame = summarise(tiny, texts_of(tiny), EXTRACTION | {"tries": tries})
         assert frame["in_tries"].tolist() == [expected / 10] * 2

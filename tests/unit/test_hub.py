@@ -4,7 +4,7 @@ import pytest
 from huggingface_hub import constants
 
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import fetch_file, listing, names_in, snapshot
+from pretrace.runtime.hub import fetch_file, list_files, names_in, snapshot
 
 FILES = {"data/a.parquet": b"first", "data/b.parquet": b"second", "README.md": b"read me", "run.py": b"raise"}
 
@@ -71,7 +71,7 @@ def test_a_page_of_a_proxy_is_not_a_defect(hub, monkeypatch, page):
     hub._server.answer = hub.answer
     for ask in (
         lambda: snapshot("a/b", "dataset", "main", ["*"]),
-        lambda: listing("a/b", "model", "main"),
+        lambda: list_files("a/b", "model", "main"),
         lambda: names_in("a/b", "dataset", "main"),
     ):
         with pytest.raises(InputError, match=r"a/b at 'main'"):

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from pretrace.methods import Chosen, altered_views, obstacle, prefix_needs
+from pretrace.methods import Chosen, altered_views, obstacle
 from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 
 
@@ -79,9 +79,9 @@ def entry(method: str, **parameters: Any) -> Chosen:
 def test_each_prefix_and_number_of_shots_is_one_pass(
     entries: list[dict[str, Any]], expected: set[tuple[str, int]]
 ) -> None:
-    assert {(prefix.name, shots) for prefix, shots in prefix_needs(entries)} == expected
+    assert {(prefix.name, shots) for item in entries for prefix, shots in item.prefixes} == expected
 
 
 def test_a_finer_gamma_needs_no_further_pass() -> None:
-    wide = prefix_needs([entry("con_recall", gamma=[i / 100 for i in range(-100, 101)])])
-    assert wide == prefix_needs([entry("con_recall")])
+    wide = entry("con_recall", gamma=[i / 100 for i in range(-100, 101)])
+    assert wide.prefixes == entry("con_recall").prefixes

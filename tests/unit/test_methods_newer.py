@@ -9,7 +9,7 @@ from hypothesis import settings as examples
 from made_up_statistics import average, score, text_of, texts
 
 from pretrace.methods import TokenStatistics
-from pretrace.methods.kinds import aligned
+from pretrace.methods.kinds import aligned_logprobs
 from pretrace.methods.wbc import WIDTHS
 from pretrace.views import VIEWS
 
@@ -128,12 +128,12 @@ def test_ez_mia_gives_the_values_of_the_code_and_of_the_paper(positions, code, p
 def test_a_reference_of_other_tokens_gives_no_aligned_log_probabilities():
     text = text_of(token_ids=[1, 2, 3], logprobs=[-1, -2, -3])
     same = text_of(token_ids=[1, 2, 3], logprobs=[-4, -5, -6])
-    assert aligned(text, same).tolist() == [-4, -5, -6]
-    assert aligned(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])) is None
-    assert aligned(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
+    assert aligned_logprobs(text, same).tolist() == [-4, -5, -6]
+    assert aligned_logprobs(text, text_of(token_ids=[1, 2, 4], logprobs=[-4, -5, -6])) is None
+    assert aligned_logprobs(text, text_of(token_ids=[1, 2], logprobs=[-4, -5])) is None
     unknown = text_of(token_ids=[-1, -1, -1], logprobs=[-4, -5, -6])
-    assert aligned(unknown, unknown) is None
-    assert aligned(text, "no scored token") is None
+    assert aligned_logprobs(unknown, unknown) is None
+    assert aligned_logprobs(text, "no scored token") is None
 
 
 def test_transpositions_keep_the_words_and_move_some():

@@ -19,13 +19,13 @@ from made_up_stores import (
 )
 
 from pretrace.methods import METHODS
-from pretrace.methods.scoring import COLUMNS
+from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.runtime.errors import InputError
 
 
 def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(store: Store) -> None:
     scores = score_of(store, a_run("loss", "zlib", "min_k", "min_k_pp", "surp", "lowercase", "blind"))
-    assert list(scores.columns) == COLUMNS
+    assert list(scores.columns) == SCORE_COLUMNS
     assert scores.groupby("method").size().to_dict() == {
         "blind": 20, "loss": 20, "lowercase": 20, "min_k": 200, "min_k_pp": 200, "surp": 4000, "zlib": 20
     }  # fmt: skip
@@ -85,7 +85,7 @@ def test_overlapping_runs_give_each_score_once(tmp_path: Path) -> None:
     store = Store(tmp_path, "tiny", made_up_benchmark(lengths=(32, 64))).add()
     narrow = a_run({"method": "min_k", "parameters": {"k": [0.2, 0.25]}}, "loss", lengths=[32])
     scores = score_of(store, narrow, a_run("min_k", "loss"))
-    keys = COLUMNS[:-1]
+    keys = SCORE_COLUMNS[:-1]
     assert not scores.duplicated(keys).any()
     of_min_k = scores[scores["method"] == "min_k"]
     assert of_min_k.groupby(of_min_k["id"].str[:2])["setting"].nunique().to_dict() == {"32": 11, "64": 10}

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from made_up_stores import Store, a_run, mean_logprob, score_of
 
-from pretrace.methods.scoring import COLUMNS
+from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.passes.prompt_prefix import NO_SHOT
 from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
@@ -90,8 +90,8 @@ def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> N
     run = a_run({"method": "recall", "parameters": {"shots": [2, 7]}},
                 {"method": "con_recall", "parameters": {"shots": 2, "gamma": [0.3, 1]}}, draws=[0, 1])  # fmt: skip
     scores = score_of(store, run, prefixes=drawn(store.benchmark))
-    assert list(scores.columns) == COLUMNS
-    assert not scores.duplicated(COLUMNS[:-2]).any()
+    assert list(scores.columns) == SCORE_COLUMNS
+    assert not scores.duplicated(SCORE_COLUMNS[:-2]).any()
     assert score_of(store, a_run("loss"), prefixes=drawn(store.benchmark))["draw"].isna().all()
     assert scores.groupby(["method", "setting", "draw"]).size().to_dict() == {
         (method, setting, draw): 20

@@ -12,7 +12,7 @@ from made_up_stores import Store, a_run, counts_file, made_up_benchmark
 from pretrace.benchmarks.slices import Slice
 from pretrace.methods import Inputs, inputs, score, scoring
 from pretrace.methods.inputs import PassReader
-from pretrace.passes.requests import STATISTICS
+from pretrace.passes.requests import TOKEN_STATISTICS
 from pretrace.runtime.files import sha256_file, write_parquet
 from pretrace.views.prefixes import draw_prefixes
 from pretrace.views.readings import PassKey, Reading
@@ -72,7 +72,7 @@ def test_the_tokens_of_a_pass_are_never_in_memory_as_a_whole(tmp_path, monkeypat
     nothing = {"shots_used": pa.nulls(texts, pa.int32()), "skipped": pa.nulls(texts, pa.string())}
     entry = store.manifest["views"][0]
     columns = {"text_id": benchmark["text_id"].tolist(), "variant": pa.array([0] * texts, pa.int32())}
-    columns |= {"token_ids": ids} | dict.fromkeys(STATISTICS["top40"], lists) | nothing
+    columns |= {"token_ids": ids} | dict.fromkeys(TOKEN_STATISTICS["top40"], lists) | nothing
     write_parquet(tmp_path / entry["files"][0]["file"], pa.table(columns))
     entry["files"][0]["sha256"] = sha256_file(tmp_path / entry["files"][0]["file"])
     monkeypatch.setattr(inputs, "ROWS_AT_ONCE", 50)

@@ -262,6 +262,6 @@ def test_the_products_are_those_of_the_checkpoint(registered, monkeypatch):
     matrices = [tuple(weight.shape) for weight in loaded.load().parameters() if weight.dim() == 2]
     assert sorted(shapes.elements()) == sorted(matrices)
     assert loaded.checkpoint.matrix_weights() == sum(rows * columns for rows, columns in matrices)
-    monkeypatch.setattr(speeds, "timed", lambda compute: compute() is not None)
+    monkeypatch.setattr(speeds, "time_call", lambda compute: compute() is not None)
     assert speeds.products(shapes, "bfloat16")() == len(matrices)
     assert speeds.products({(8192, 4): 3}, "float32")() == 12, "a quarter of its rows is timed"

@@ -9,7 +9,7 @@ import torch
 from made_up_jobs import target_of
 
 from pretrace.models.checkpoint import register_local
-from pretrace.models.generation import written
+from pretrace.models.generation import generate
 
 MOST = 12
 OWN_DECODING = {
@@ -51,7 +51,7 @@ def test_greedy_is_the_likeliest_token_whatever_the_checkpoint_says_of_decoding(
     target = target_with(good, tmp_path, OWN_DECODING[own])
     model, prompts = target.load(), [[1, 50, 51, 52], [1, 80, 90, 100], [1, 60], [1, 70, 71, 72, 73, 74]]
     for _ in range(2):
-        texts = written(model, target.tokenizer, prompts, MOST)
+        texts = generate(model, target.tokenizer, prompts, MOST)
         for ids, added in zip(prompts, texts, strict=True):
             expected = greedy(model, ids, {0})
             assert added[: len(expected)] == expected
@@ -63,7 +63,7 @@ def test_a_text_ends_where_the_checkpoint_says_that_texts_end(good, tmp_path):
     plain = target_with(good, tmp_path / "plain", {})
     third = greedy(plain.load(), ids, {0})[2]
     target = target_with(good, tmp_path / "ends", {"eos_token_id": [0, third]})
-    [added] = written(target.load(), target.tokenizer, [ids], MOST)
+    [added] = generate(target.load(), target.tokenizer, [ids], MOST)
     assert added == greedy(target.load(), ids, {0, third})
     assert added[-1] == third
 
@@ -74,9 +74,9 @@ def test_what_is_drawn_follows_the_seed_and_the_models_own_probabilities(good, t
     target = target_with(good, tmp_path, OWN_DECODING[own])
     model, ids, draws = target.load(), [1, 50, 51, 52], 4000
     torch.manual_seed(0)
-    first = written(model, target.tokenizer, [ids] * draws, 1, temperature=3.0)
+    first = generate(model, target.tokenizer, [ids] * draws, 1, temperature=3.0)
     torch.manual_seed(0)
-    assert written(model, target.tokenizer, [ids] * draws, 1, temperature=3.0) == first
+    assert generate(model, target.tokenizer, [ids] * draws, 1, temperature=3.0) == first
     with torch.no_grad():
         expected = (model(torch.tensor([ids])).logits[0, -1] / 3.0).softmax(-1)
     shares = torch.bincount(torch.tensor(first).flatten(), minlength=len(expected)) / draws

@@ -11,7 +11,7 @@ from pretrace.models.entries import MODELS, AnswersModel, ApiModel, LocalModel
 from pretrace.models.fetching import fetch_model
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import pinned
+from pretrace.runtime.hub import use_pins
 from pretrace.runtime.schema import parse_entry
 from pretrace.studies.keys import Config
 from pretrace.studies.registries import Registry, override
@@ -91,7 +91,7 @@ def test_a_conversion_of_other_files_never_stands_for_a_revision(hub, tiny, tmp_
     sha = proposed(hub, 5, files(tiny) | {"pytorch_model.bin": b"of the step"})
     step = hub.repositories["models", ID].revisions["step90000"]
     (tmp_path / "pins.yaml").write_text(f"models: {{{ID}: {step}}}")
-    with pinned(str(tmp_path / "pins.yaml")):
+    with use_pins(str(tmp_path / "pins.yaml")):
         assert fetch_model(ID, "step90000", tmp_path / "checkpoint.json").source == f"hub:{ID}@{sha}"
 
 

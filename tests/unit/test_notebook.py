@@ -71,7 +71,7 @@ def embedded(folder):
     for path, table in (
         (pair.benchmark.table, benchmark),
         (pair.scores, scores),
-        (pair.own("metrics"), metrics),
+        (pair.stage_file("metrics"), metrics),
     ):
         write_parquet(path, table)
     write_json("results/embedded/provenance.json", {"config": CONFIG})

@@ -14,7 +14,7 @@ from pretrace.models.target import Target
 from pretrace.models.tokens import load_tokenizer, start_token_ids
 from pretrace.passes.cost import gpu_name
 from pretrace.passes.engine import Engine
-from pretrace.passes.requests import STATISTICS, Request
+from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.passes.store import Store
 from pretrace.runtime import provenance
 from pretrace.runtime.errors import InputError
@@ -34,7 +34,7 @@ def test_stored_statistics_are_those_of_one_text_at_a_time(
         assert row["n_tokens"] == len(tokens)
         assert row["token_ids"] == (tokens if start else tokens[1:])
         expected = expected_statistics(tiny_model(kind), start, tokens)[:5]
-        np.testing.assert_allclose([row[name] for name in STATISTICS["full"]], expected, atol=1e-4)
+        np.testing.assert_allclose([row[name] for name in TOKEN_STATISTICS["full"]], expected, atol=1e-4)
 
 
 def test_texts_beyond_the_context_are_cut_and_marked(job):
@@ -63,7 +63,7 @@ def test_texts_with_nothing_to_score_are_kept_with_the_reason(job):
 def test_views_of_log_probabilities_have_null_columns_for_the_rest(job):
     manifest = job([request(altered="lowercase", statistics="logprobs")])
     lower = rows(job, manifest, altered="lowercase")
-    others = set(STATISTICS["top40"]) - {"logprobs"}
+    others = set(TOKEN_STATISTICS["top40"]) - {"logprobs"}
     assert {row[name] for row in lower for name in others} == {None}
     assert lower[0]["logprobs"] == pytest.approx(
         rows(job, job(texts=[text.lower() for text in TEXTS]))[0]["logprobs"], abs=1e-5

@@ -26,7 +26,7 @@ def ids_of(tokenizer: Any, text: str) -> list[int]:
 
 
 def prompt_prefix(tokenizer: Any, prefix: str, *, context: int | None = None) -> tuple[tuple[int, ...], ...]:
-    shots = Shots(Prefix.named(prefix), draw=0, count=3)
+    shots = Shots(Prefix.from_name(prefix), draw=0, count=3)
     made = prompt_prefix_of(shots, (), tokenizer=tokenizer, texts=SHOTS, context=context, longest=1)
     assert made.shots is not None
     return made.shots

@@ -11,11 +11,11 @@ from made_up_jobs import expected_statistics, of_predictions, requests_of
 import tiny_models
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import STATISTICS
-from pretrace.passes.statistics import Head, Reduction
+from pretrace.passes.requests import TOKEN_STATISTICS
+from pretrace.passes.statistics import OutputHead, Reduction
 
 TOLERANCE = 1e-4
-RANKS = STATISTICS["top40"].index("ranks")
+RANKS = TOKEN_STATISTICS["top40"].index("ranks")
 
 
 def check(model, texts, start, batch_tokens):
@@ -129,7 +129,7 @@ def test_logits_of_narrow_weights_are_not_rounded(dtype):
     hidden, weight = torch.randn(30, 64).to(dtype), torch.randn(5000, 64).to(dtype)
     bias, targets = torch.randn(5000).to(dtype), torch.randint(0, 5000, (30,))
     precision = torch.backends.mkldnn.matmul.fp32_precision
-    computed = Head(weight, bias).statistics(hidden, targets, "top40")
+    computed = OutputHead(weight, bias).statistics(hidden, targets, "top40")
     logits = hidden.double() @ weight.double().t() + bias.double()
     expected = of_predictions(logits.log_softmax(-1), targets)
     torch.testing.assert_close(computed.double()[:4], expected[:4], atol=1e-4, rtol=0)
@@ -147,8 +147,8 @@ def test_slices_of_the_vocabulary_give_what_whole_rows_give(bias):
     shift[(weight == weight[7]).all(1)] = 0.5
     targets = torch.randint(0, 5000, (150,))
     targets[::3], hidden[1::3] = 7, 3 * weight[7]
-    head = Head(weight, shift if bias else None)
-    for statistics in STATISTICS:
+    head = OutputHead(weight, shift if bias else None)
+    for statistics in TOKEN_STATISTICS:
         in_slices = head.statistics(hidden, targets, statistics)
         whole = torch.empty_like(in_slices)
         for start in range(0, 150, 50):

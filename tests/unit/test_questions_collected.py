@@ -7,8 +7,8 @@ import made_up_answers as made_up
 import pandas as pd
 import pytest
 
-from pretrace.questions.collected import check_answers, released_scores, table_of
-from pretrace.questions.table import SCHEMA
+from pretrace.questions.collected import check_answers, read_answers, released_scores
+from pretrace.questions.table import ANSWER_SCHEMA
 from pretrace.runtime.errors import InputError
 
 
@@ -25,21 +25,21 @@ def written(path: Path, rows: list[dict]) -> Path:
 
 def test_csv_and_parquet_give_the_same_table(tmp_path):
     rows = made_up.rows(documents=1, passages=1)
-    first, second = (table_of(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet"))
-    assert first.schema == SCHEMA
+    first, second = (read_answers(written(tmp_path / name, rows)) for name in ("a.csv", "a.parquet"))
+    assert first.schema == ANSWER_SCHEMA
     assert first.equals(second)
     assert first.num_rows == 48
 
 
 def test_rows_are_sorted_whatever_their_order(tmp_path):
     rows = made_up.rows(documents=2, passages=2) + made_up.other_tasks(documents=2)
-    forwards = table_of(written(tmp_path / "a.parquet", rows))
-    assert forwards.equals(table_of(written(tmp_path / "b.parquet", rows[::-1])))
+    forwards = read_answers(written(tmp_path / "a.parquet", rows))
+    assert forwards.equals(read_answers(written(tmp_path / "b.parquet", rows[::-1])))
 
 
 def test_the_most_probable_letter_is_the_answer_where_none_is_given(tmp_path):
     rows = made_up.rows(documents=1, passages=1)
-    frame = table_of(written(tmp_path / "a.parquet", rows)).to_pandas()
+    frame = read_answers(written(tmp_path / "a.parquet", rows)).to_pandas()
     p = frame[["p_a", "p_b", "p_c", "p_d"]].to_numpy()
     assert ["ABCD"[place] for place in p.argmax(axis=1)] == frame["answer"].tolist()
     assert ((frame["answer"] == frame["true_answer"]) == frame["correct"]).all()
@@ -53,7 +53,7 @@ def test_the_most_probable_letter_is_the_answer_where_none_is_given(tmp_path):
 def test_answers_in_text_are_read_and_unusable_ones_are_wrong(tmp_path, given, letter, reason):
     base = {"document": "d", "label": 1, "passage": 0, "true_answer": "C"}
     rows = [base | {"permutation": 0, "answer": given}, base | {"permutation": 1, "answer": "C"}]
-    first = table_of(written(tmp_path / "a.parquet", rows)).to_pylist()[0]
+    first = read_answers(written(tmp_path / "a.parquet", rows)).to_pylist()[0]
     assert first["answer"] == letter
     assert first["correct"] == (letter == "C")
     assert first["reason"] is None if reason is None else first["reason"].startswith(reason)

@@ -11,7 +11,7 @@ import pytest
 from pretrace.questions.answering import Advance, Letters, Prompt, Reply, split_units
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
-from pretrace.questions.table import SCHEMA
+from pretrace.questions.table import ANSWER_SCHEMA
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys
 
@@ -84,7 +84,7 @@ def answers(*requests: dict[str, Any], answerer: Scripted | None = None, **given
     usual = {"benchmark": table(), "kind": "book", "views": {"paraphrase": VIEW}, "wording": WORDING}
     answerer = answerer or Scripted(table()["text"].tolist())
     table_of_answers, _ = answer_questions(requests, answerer=answerer, name="tiny/made_up", **usual | given)
-    assert table_of_answers.schema == SCHEMA
+    assert table_of_answers.schema == ANSWER_SCHEMA
     return table_of_answers.to_pandas(types_mapper=None)
 
 

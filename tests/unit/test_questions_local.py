@@ -12,7 +12,7 @@ from made_up_jobs import target_of
 import tiny_models
 from pretrace.passes.features import Features
 from pretrace.questions import local, tree
-from pretrace.questions.answering import LETTERS, Prompt, split_units
+from pretrace.questions.answering import OPTION_LETTERS, Prompt, split_units
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.tree import Reader, tree_of
 from pretrace.runtime.errors import InputError
@@ -94,7 +94,9 @@ def questions(count=24):
     options = ["the state of the union", "a number of tokens", "people of Congress", "what it has seen"]
     return [
         Prompt(
-            "Which?\n" + "\n".join(f"{a}. {options[p]}" for a, p in zip(LETTERS, order, strict=True)) + "\n:",
+            "Which?\n"
+            + "\n".join(f"{a}. {options[p]}" for a, p in zip(OPTION_LETTERS, order, strict=True))
+            + "\n:",
             "Choose.",
         )
         for order in ORDERS[:count]
@@ -111,7 +113,10 @@ def expected_letters(loaded, prompts, spelled):
         with torch.no_grad():
             p = model(torch.tensor([ids])).logits[0, -1].double().softmax(0).numpy()
         mass = np.array(
-            [sum(p[tokenizer.convert_tokens_to_ids(spelling)] for spelling in spelled(a)) for a in LETTERS]
+            [
+                sum(p[tokenizer.convert_tokens_to_ids(spelling)] for spelling in spelled(a))
+                for a in OPTION_LETTERS
+            ]
         )
         rows.append(mass / mass.sum())
     return np.array(rows)
@@ -124,7 +129,7 @@ def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     answers = LocalAnswerer(loaded, "tiny", 300).letters(questions(), done.append)
     expected = expected_letters(loaded, questions(), lambda letter: [letter])
     np.testing.assert_allclose([letters.probabilities for letters in answers], expected, atol=TOLERANCE)
-    assert [letters.answer for letters in answers] == [LETTERS[row.argmax()] for row in expected]
+    assert [letters.answer for letters in answers] == [OPTION_LETTERS[row.argmax()] for row in expected]
     assert sum(done) == 24
     assert {letters.reason for letters in answers} == {None}
 
@@ -160,7 +165,7 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypa
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
     prompts = [replace(question, written=1) for question in questions(4)]
     answerer = LocalAnswerer(loaded, "tiny", 300)
-    letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in LETTERS]
+    letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in OPTION_LETTERS]
     ids = [greedy(model, answerer._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
     answers = answerer.letters(prompts, lambda _: None)
@@ -192,7 +197,7 @@ def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target):
     answerer = LocalAnswerer(target("llama"), "tiny", 300)
     first, second = answerer.letters([long, questions(1)[0]], lambda _: None)
     assert (first.probabilities, first.answer, first.reason) == (None, None, local.TOO_LONG)
-    assert second.answer in LETTERS
+    assert second.answer in OPTION_LETTERS
     assert answerer.replies([long], 4, lambda _: None)[0].reason == local.TOO_LONG
 
 

@@ -8,7 +8,7 @@ import tiny_models
 from llama_server import llama_server
 from loopback import Loopback, client_at, completion, message
 from pretrace.models.api.store import AnswerStore
-from pretrace.questions.answering import LETTERS, Letters, Prompt, Reply
+from pretrace.questions.answering import OPTION_LETTERS, Letters, Prompt, Reply
 from pretrace.questions.over_api import ApiAnswerer
 from pretrace.runtime.errors import InputError
 
@@ -132,7 +132,9 @@ def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path
             model = answerer(url, endpoint=endpoint, top_logprobs=20)
             for letters in model.letters(prompts, silent):
                 assert sum(letters.probabilities) == pytest.approx(1)
-                assert letters.answer == LETTERS[letters.probabilities.index(max(letters.probabilities))]
+                assert (
+                    letters.answer == OPTION_LETTERS[letters.probabilities.index(max(letters.probabilities))]
+                )
         replies = answerer(url).replies(prompts, 5, silent)
         assert all(reply.text for reply in replies)
         assert answerer(url).replies(prompts, 5, silent) == replies

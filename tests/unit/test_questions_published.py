@@ -12,7 +12,7 @@ from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import DELTAS as LETTER_DELTAS
 from pretrace.questions.calibration import MEANS, calibrate, well_calibrated
-from pretrace.questions.collected import check_answers, released_scores, table_of
+from pretrace.questions.collected import check_answers, read_answers, released_scores
 from pretrace.questions.documents import benchmark_of_answers, document_units
 from pretrace.questions.scoring import titled_scores, with_documents
 from pretrace.runtime.errors import InputError
@@ -26,7 +26,7 @@ TOLERANCE = 3e-4  # probabilities are stored with four digits, so that a few ans
 @pytest.fixture(scope="module")
 def answers(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     path = tmp_path_factory.mktemp("answers") / "answers.parquet"
-    write_parquet(path, table_of(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct"))
+    write_parquet(path, read_answers(RELEASED / "answers.parquet", "gpt-3.5-turbo-instruct"))
     return read_parquet(path)
 
 
@@ -123,7 +123,7 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
 )
 def test_letters_and_probabilities_are_read_of_every_model(model, members, nonmembers):
     """A letter that was not given is a wrong answer; of the books, each counts once."""
-    table = table_of(RELEASED / "answers.parquet", model).to_pandas()
+    table = read_answers(RELEASED / "answers.parquet", model).to_pandas()
     assert len(table) == 131_880
     assert (table["reason"].isna() == table["answer"].notna()).all()
     share = table.groupby(["label", "document"])["correct"].mean().groupby("label").mean()

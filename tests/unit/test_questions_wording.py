@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from pretrace.questions.answering import letter_in, split_units
-from pretrace.questions.cloze import mask, matches, named
+from pretrace.questions.cloze import mask, matches, name_given
 from pretrace.questions.job import longest_option, odd_one_out, similar
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
@@ -92,7 +92,7 @@ def test_an_answer_names_the_word_but_for_case_and_punctuation():
     assert not matches("<name>Alice Smith</name>", "Alice")
     assert not matches("", "Alice")
     assert matches("E\u0301mile", "\u00c9mile")
-    assert named("  \n") == ""
+    assert name_given("  \n") == ""
 
 
 def test_a_continuation_matches_above_80_of_100():

@@ -9,7 +9,7 @@ import pytest
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import first_words, lines, one_in
+from pretrace.render.tables.audit import audit_lines, first_words, one_in
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -28,7 +28,7 @@ def test_the_verdict_ends_the_run_and_passages_open_on_a_click_as_text(tmp_path:
     verdict = (
         f"Evidence of training: {made_up.MODEL} finds your 7 documents together (7 of 7 also alone) more"
     )
-    (line,) = lines(data)
+    (line,) = audit_lines(data)
     assert line.startswith(verdict)
     assert "likeliest reason" in line
     assert page.index(verdict) < page.index("<table")
@@ -92,10 +92,10 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
     assert "(p = 5e-05, 1 in 20,000)" in page
     assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
-    assert (
-        "<dt>Checked</dt><dd>passed: words, letters and signs, form, size, form as the cause of the score, parts given as works, copies</dd>"
-        in page
+    passed = (
+        "words, letters and signs, form, size, form as the cause of the score, parts given as works, copies"
     )
+    assert f"<dt>Checked</dt><dd>passed: {passed}</dd>" in page
     assert "famous" not in page.replace("famous as yours", "").replace("are famous", "")
 
 

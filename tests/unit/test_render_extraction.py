@@ -10,14 +10,14 @@ import test_render_golden as golden
 from matplotlib.figure import Figure
 from test_extraction import EXTRACTION, texts_of, windows_table
 
-from pretrace.evaluation.extraction import summary
+from pretrace.evaluation.extraction import summarise
 from pretrace.render.figures.extraction import (
     GROUND,
     NARROWEST,
     NONE,
-    covering,
     draw_stretches,
     excerpts_of,
+    likeliest_windows,
 )
 from pretrace.render.tables.extraction import given_back
 
@@ -40,7 +40,7 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
         log_p = np.where(random.random(len(places)) < 0.3, np.nan, -20 * random.random(len(places)))
         text = pd.DataFrame({"at": places, "log_p_top": log_p, "suffix": size, "tokens": 40})
         ground = -6 * np.log(10)
-        for token, place in enumerate(covering(text)):
+        for token, place in enumerate(likeliest_windows(text)):
             over = text[(text["at"] <= token) & (token < text["at"] + size)]
             likely = over[over["log_p_top"] > ground]
             expected = (
@@ -98,7 +98,7 @@ def test_an_excerpt_shows_the_words_around_the_likeliest_passage_and_colours_its
 def said(*documents, short=(), **settings) -> str:
     """The sentence on made-up windows: the works' names, labels and probabilities of windows of 50 of 500 tokens."""
     windows = windows_table(*documents)
-    return given_back("M", summary(windows, texts_of(windows, *short), EXTRACTION | settings))
+    return given_back("M", summarise(windows, texts_of(windows, *short), EXTRACTION | settings))
 
 
 def test_a_sentence_says_what_is_given_back_and_what_is_not_measurable():

@@ -26,7 +26,7 @@ from test_extraction import EXTRACTION, texts_of, windows_table
 
 from pretrace.evaluation.audit import audit
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.extraction import summary
+from pretrace.evaluation.extraction import summarise
 from pretrace.render.catalogue import RENDERERS
 from pretrace.render.results import Results, csv_text
 from pretrace.render.tables.table import Table, markdown
@@ -86,7 +86,7 @@ def mapped(folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **setti
     texts = texts_of(windows, *short)
     frames = {
         "windows": windows,
-        "extraction": summary(windows, texts, EXTRACTION | settings),
+        "extraction": summarise(windows, texts, EXTRACTION | settings),
         "benchmarks": texts,
     }
     return results_of(folder, frames, caution="all books were read")

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import norm
 
-from pretrace.render.phrases import signed
+from pretrace.render.phrases import format_signed
 from pretrace.render.results import for_the_best
 from pretrace.render.tables.table import (
     Block,
@@ -102,7 +102,7 @@ def test_bold_is_the_highest_printed_value_of_a_column_and_never_a_control():
 
 
 def test_signed_numbers_have_a_true_minus_and_zero_no_sign():
-    assert [signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
+    assert [format_signed(value, 2) for value in (0.031, -0.026, -0.001)] == ["+0.03", "−0.03", "0.00"]  # noqa: RUF001
 
 
 if __name__ == "__main__":

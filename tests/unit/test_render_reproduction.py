@@ -11,7 +11,7 @@ import pytest
 from made_up_results import beside, metric_row
 
 from pretrace.render.artifact import Artifact
-from pretrace.render.published import PAPERS, Number, compare, judge, read_published
+from pretrace.render.published import PAPERS_FILE, Number, compare_published, judge, read_published
 from pretrace.render.results import Results
 from pretrace.render.tables import reproduction
 from pretrace.runtime.errors import InputError
@@ -122,7 +122,7 @@ def make_study(tmp_path: Path) -> Results:
                           "length": pd.array([32] * 6, "Int64")})  # fmt: skip
     write_parquet(tmp_path / "texts.parquet", texts)
     published = {name: tmp_path / f"{name}.csv" for name in ("surp", "con_recall")}
-    published[PAPERS] = PUBLISHED / "papers.yaml"
+    published[PAPERS_FILE] = PUBLISHED / "papers.yaml"
     texts = {"wikimia": tmp_path / "texts.parquet"}
     return Results({"metrics": paths, "benchmarks": texts, "published": published})
 
@@ -272,7 +272,7 @@ def test_the_share_of_calibrated_documents_is_that_of_the_letters(results, tmp_p
                  our_length="", our_setting="calibration=given")  # fmt: skip
     pd.DataFrame([row]).assign(paper="surp").to_csv(results.path("published", "surp"), index=False)
     given = beside(results, "letters", {("pythia-2.8b", "wikimia"): tmp_path / "letters.parquet"})
-    compared = compare(given, ["surp_table12"], {}).iloc[0]
+    compared = compare_published(given, ["surp_table12"], {}).iloc[0]
     assert (compared["measured"], compared["low"], compared["agrees"]) == (0.65, 0.5, "true")
 
 
@@ -291,6 +291,6 @@ def test_a_broken_file_is_named_with_its_line(tmp_path):
 
 
 def test_a_study_without_papers_has_nothing_to_compare(results):
-    assert compare(results, ["blind_audit"], {}).empty
+    assert compare_published(results, ["blind_audit"], {}).empty
     with pytest.raises(InputError, match="no table or figure of a paper"):
         reproduction.reproduction(Artifact(**ARTIFACT | {"options": {"artifacts": []}}), results)

@@ -11,7 +11,7 @@ from pretrace.benchmarks.packages import lines_of
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.runtime.http import Fetcher
-from pretrace.runtime.hub import explained
+from pretrace.runtime.hub import explain_failures
 from pretrace.runtime.logs import job_log, log, prepare_terminal, print_answer, say
 from pretrace.runtime.schema import read_yaml
 
@@ -69,7 +69,7 @@ def test_no_memory_is_no_defect_of_a_file_or_of_the_code(tmp_path, monkeypatch, 
 def test_a_full_disk_is_not_the_hubs_fault():
     with (
         pytest.raises(InputError, match=r"No space left.*Make room on that disk"),
-        explained("a/b", "model", "main"),
+        explain_failures("a/b", "model", "main"),
     ):
         raise FULL
 

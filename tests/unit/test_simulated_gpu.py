@@ -16,9 +16,9 @@ from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
-from pretrace.passes.statistics import Head
+from pretrace.passes.statistics import OutputHead
 from pretrace.questions import tree
-from pretrace.questions.answering import LETTERS, Prompt
+from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
@@ -38,7 +38,9 @@ WINDOW = [
 ]
 OPTIONS = ("the state of the union", "a number of tokens", "people of Congress", "what it has seen")
 PROMPTS = [
-    Prompt("Which?" + "".join(f"\n{a}. {OPTIONS[i]}" for a, i in zip(LETTERS, order, strict=True)) + "\n:")
+    Prompt(
+        "Which?" + "".join(f"\n{a}. {OPTIONS[i]}" for a, i in zip(OPTION_LETTERS, order, strict=True)) + "\n:"
+    )
     for order in list(permutations(range(4)))[::5]
 ]
 
@@ -84,8 +86,8 @@ def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
     torch.manual_seed(0)
     hidden, weight = torch.randn(9, 32).bfloat16(), torch.randn(320, 32).bfloat16()
     targets = torch.arange(9)
-    expected = Head(weight, None).statistics(hidden, targets, "full")
-    computed = Head(weight.to("cuda:0"), None).statistics(hidden.to("cuda:0"), targets, "full")
+    expected = OutputHead(weight, None).statistics(hidden, targets, "full")
+    computed = OutputHead(weight.to("cuda:0"), None).statistics(hidden.to("cuda:0"), targets, "full")
     np.testing.assert_allclose(computed.cpu(), expected, **TOLERANCE)
 
 

@@ -78,7 +78,7 @@ def test_a_path_that_no_system_takes_is_refused(texts):
     for given in ({"texts": "x" * 5000}, {"known": "x" * 5000}, {"texts": "/dev/zero"}):
         with pytest.raises(InputError, match="does not exist"):
             loaded(**{"texts": str(texts), "model": "smollm2-135m"} | given)
-    with pytest.raises(InputError, match="/dev/zero is a device"):
+    with pytest.raises(InputError, match="'/dev/zero' is neither a file"):
         load_study(CONFIG | {"study": "/dev/zero"}, CONFIG_FOLDER)
 
 

@@ -17,7 +17,7 @@ from pretrace.benchmarks.works import report_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
-from pretrace.studies.audit_study import TEXTS, WORKS
+from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG
 from pretrace.studies.books import ALIKE, smallest_effect
 from pretrace.studies.shared import Benchmark
 from pretrace.studies.user_files import CHECKED, check_user_files, description
@@ -40,21 +40,21 @@ def loaded(**given):
 
 
 def passages(study) -> list:
-    entry = study.benchmarks.entries[TEXTS]
+    entry = study.benchmarks.entries[TEXTS_SLUG]
     return texts_of(Path(entry.path), Path(entry.known), cut=entry.cut)
 
 
 def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(folder):
     study = loaded()
     texts = passages(study)
-    cut = study.benchmarks.entries[TEXTS].cut
+    cut = study.benchmarks.entries[TEXTS_SLUG].cut
     assert (cut.size, cut.unit, cut.each, cut.unwrap) == (64, "words", 17, True), (
         "1,400 words have 17 in their middle"
     )
     assert set(Counter(text.document for text in texts).values()) == {17}
     assert {len(text.text.split()) for text in texts} == {64}
     assert not any(re.search(r"\w\n\w", text.text) for text in texts), "line ends that only some works have"
-    entry = study.benchmarks.entries[WORKS]
+    entry = study.benchmarks.entries[WORKS_SLUG]
     whole = {text.document: text for text in texts_of(Path(entry.path), Path(entry.known))}
     for text in texts:
         words = " ".join(whole[text.document].text.split())
@@ -63,7 +63,7 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
     labels = {text.document: text.label for text in texts}
     assert {name for name, label in labels.items() if label is None} == {"novel", "parts", "memoir", "essays"}
     assert {(run.benchmark, bool(run.methods), run.extraction is not None) for run in study.runs} == {
-        (TEXTS, True, False), (WORKS, False, True), ("famous_passages", True, False)
+        (TEXTS_SLUG, True, False), (WORKS_SLUG, False, True), ("famous_passages", True, False)
     }  # fmt: skip
 
 
@@ -87,8 +87,8 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
 
 def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
     reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).rendering("audit").reads}
-    extraction = reads["extraction", "smollm2-135m", TEXTS]
-    assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS}.parquet"), extraction
+    extraction = reads["extraction", "smollm2-135m", TEXTS_SLUG]
+    assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS_SLUG}.parquet"), extraction
 
 
 def test_the_check_of_an_audit_remarks_on_few_books_and_not_on_their_kind(folder):
@@ -101,7 +101,7 @@ def test_longer_words_are_matched_in_characters(folder):
     for number in range(12):
         Path(f"drafts/draft {number:02d}.txt").write_text(prose(1500, f"d{number}", letters=8))
     study = loaded()
-    cut = study.benchmarks.entries[TEXTS].cut
+    cut = study.benchmarks.entries[TEXTS_SLUG].cut
     assert cut.unit == "characters"
     letters = {None: [], 0: []}
     for text in passages(study):
@@ -124,21 +124,21 @@ def test_a_language_without_spaces_is_cut_in_characters(folder):
     for file in Path("books/parts").iterdir():
         file.unlink()
     study = loaded()
-    assert study.benchmarks.entries[TEXTS].language == "zh"
+    assert study.benchmarks.entries[TEXTS_SLUG].language == "zh"
     assert {len(text.text) for text in passages(study)} == {128}
 
 
 def test_a_short_work_is_named_and_does_not_shorten_the_others(folder):
     Path("books/poem.txt").write_text(prose(100, "poem"))
     study = loaded()
-    assert study.benchmarks.entries[TEXTS].cut.each == 17
+    assert study.benchmarks.entries[TEXTS_SLUG].cut.each == 17
     told = description(Plan(study), CONFIG | {"model": "smollm2-135m"})
     assert any("shorter than 17 passages and not compared: poem (100 words)" in line for line in told)
 
 
 def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     study = loaded()
-    before = Benchmark(study, TEXTS).content
+    before = Benchmark(study, TEXTS_SLUG).content
     names = [Path(file).name for file in Plan(study).user_texts]
     assert names == ["essays.pdf", "memoir.docx", "novel.epub", "1.epub", "2.epub", "10.epub",
                      *(f"draft {number:02d}.txt" for number in range(12))]  # fmt: skip
@@ -146,8 +146,8 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     os.utime("books/memoir.docx", (0, 0))
     content_of.cache_clear()
     report_of.cache_clear()
-    assert Benchmark(study, TEXTS).content[0] != before[0]
-    assert Benchmark(study, TEXTS).content[1] == before[1]
+    assert Benchmark(study, TEXTS_SLUG).content[0] != before[0]
+    assert Benchmark(study, TEXTS_SLUG).content[1] == before[1]
 
 
 @pytest.mark.parametrize(

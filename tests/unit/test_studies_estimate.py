@@ -5,7 +5,7 @@ import yaml
 from made_up_studies import ROOT, checkpoint, load_written, study
 from test_studies_extraction import FREE
 
-from pretrace.benchmarks import entry_of
+from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan
 from pretrace.studies.estimate import (
     FORWARD,
@@ -17,7 +17,7 @@ from pretrace.studies.estimate import (
     counted,
     estimate,
     measured,
-    places,
+    slices_read,
     table,
 )
 from tiny_models import tiny_tokenizer
@@ -161,10 +161,10 @@ ENTRIES = [
 
 @pytest.mark.parametrize(("entry", "texts"), ENTRIES)
 def test_texts_are_those_that_the_registry_states_or_a_construction_fixes(entry, texts):
-    typed = entry_of(entry)
-    assert [place[2] for place in places(typed, {"subsets": None, "lengths": None})] == texts
+    typed = benchmark_entry(entry)
+    assert [place[2] for place in slices_read(typed, {"subsets": None, "lengths": None})] == texts
     subset = entry.get("subsets", [""])[-1]
-    assert {place[2] for place in places(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}
+    assert {place[2] for place in slices_read(typed, {"subsets": [subset], "lengths": None})} == {texts[-1]}
 
 
 def test_what_the_entries_do_not_state_is_said_with_what_is_assumed(tmp_path):

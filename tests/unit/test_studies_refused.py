@@ -335,7 +335,7 @@ def test_a_mistake_in_a_file_of_a_study_is_named_with_its_line(folder, given, to
         ({"device": "gpu"}, "device"),
         ({"resample": 5}, "resample"),
         ({"study": "embeded"}, "did you mean 'embedded'"),
-        ({"study": "gone.yaml"}, "study: gone.yaml does not exist in / ... give the path of a study file"),
+        ({"study": "gone.yaml"}, "study: there is no file gone.yaml in / ... give the path of a study file"),
         ({"runs": [], "artifacts": []}, "'artifacts' belongs into a study file; name that file by --config study=FILE"),
         ({"only": ["surp_tabel1"]}, "did you mean 'surp_table1'"),
         ({"study": "paper", "only": ["surp_table1"], "papers": ["dc_pdd"]}, "no artifact"),

@@ -11,14 +11,16 @@ from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.benchmarks.loaders.mimir import Mimir
 from pretrace.benchmarks.loaders.wikimia import WikiMia
 from pretrace.corpora.readers.shards import stream_shard
-from pretrace.corpora.sources import entry_of as corpus_of
+from pretrace.corpora.sources import corpus_entry as corpus_of
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import fetch_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
-from pretrace.runtime.hub import names_in, pinned, pins_of, repositories_of
+from pretrace.runtime.hub import names_in, pins_of, repositories_of, use_pins
 from pretrace.runtime.provenance import repositories
-from pretrace.studies.registries import Registry, load_revisions
+from pretrace.runtime.schema import read_keys
+from pretrace.studies.keys import Revisions
+from pretrace.studies.registries import Registry, check_pins
 from pretrace.studies.shared import asked_for
 from tiny_models import tiny_model
 
@@ -42,11 +44,16 @@ def written(path: Path, value) -> str:
     return str(path)
 
 
+def load_revisions(path: str, known):
+    pins = read_keys(Path(path), Revisions).to_json()
+    check_pins(pins, known, path)
+    return pins
+
+
 def test_a_file_of_pins_is_read_by_kind(tmp_path):
     given = {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
     pins = load_revisions(written(tmp_path / "pins.yaml", given), registries())
     assert pins == {"models": {PYTHIA: OLD}, "datasets": {VIEWS: NEW, C4: "v1.0"}}
-    assert load_revisions(None, registries()) == {}
 
 
 @pytest.mark.parametrize(
@@ -90,7 +97,7 @@ def test_what_is_fetched_is_the_pinned_commit_everywhere(hub, tmp_path):
     hub.add("datasets", VIEWS, made.wikimia_views(6))
     hub.add("datasets", C4, made.c4(2))
     assert len(names_in(C4, "dataset", "main")) == 2
-    with pinned(written(tmp_path / "pins.yaml", pins)):
+    with use_pins(written(tmp_path / "pins.yaml", pins)):
         fetch_model(PYTHIA, "main", tmp_path / "checkpoint.json")
         for part in ("texts", "views"):
             fetch_dataset(BENCHMARK.to_json(defaults=False), part, tmp_path / part, seed=0, attempts=2)

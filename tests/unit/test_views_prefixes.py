@@ -13,12 +13,12 @@ from pretrace.runtime.files import write_parquet
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS, Prefix
 from pretrace.views.prefixes import (
-    COLUMNS,
-    balanced,
+    PREFIX_COLUMNS,
+    balanced_ids,
     draw_prefixes,
-    evaluated,
-    excluded,
-    overlapping,
+    evaluated_ids,
+    excluded_ids,
+    overlapping_ids,
     shot_texts,
     shots_reader,
 )
@@ -58,7 +58,7 @@ def words_of(benchmark: pd.DataFrame, ids: Any) -> set[str]:
 def test_each_draw_has_a_pool_of_distinct_texts_of_each_class_subset_and_length() -> None:
     table = pd.concat([nested(subset="old"), nested(subset="new")], ignore_index=True)
     prefixes = draw_prefixes(table, pool=7, draws=3, seed=0)
-    assert list(prefixes.columns) == COLUMNS
+    assert list(prefixes.columns) == PREFIX_COLUMNS
     texts = table.set_index("text_id")
     assert len(prefixes) == 3 * 2 * 3 * 2 * 7
     for (_, subset, length, kind), pool in prefixes.groupby(["draw", "subset", "length", "kind"]):
@@ -112,8 +112,8 @@ def test_the_authors_draw_is_that_of_their_code_and_the_other_draws_stay() -> No
     others = prefixes[prefixes["draw"] > 0].reset_index(drop=True)
     pd.testing.assert_frame_equal(others, plain[plain["draw"] > 0].reset_index(drop=True))
     drawn = prefixes[prefixes["draw"].eq(0)].groupby(["length", "kind"])["text_id"].agg(list)
-    left = evaluated(prefixes, table, 0)
-    pairs = balanced(prefixes, table, 0, left)
+    left = evaluated_ids(prefixes, table, 0)
+    pairs = balanced_ids(prefixes, table, 0, left)
     for length in (32, 64, 128):
         data = table[table["length"].eq(length)].sort_values("text_id")
         full_data, *shots = create_dataset([*zip(data["text_id"], data["label"], strict=True)], 7)
@@ -136,7 +136,7 @@ def test_equal_texts_are_one_shot_and_unlabelled_ones_none() -> None:
     for draw in range(4):
         assert len(set(shot_texts(Shots(Prefix("member"), draw, 3), Slice("", None), table, prefixes))) == 3
         # every copy of a drawn text leaves the evaluation
-        assert len(excluded(prefixes, table, draw)) == 3 * 4 + 3
+        assert len(excluded_ids(prefixes, table, draw)) == 3 * 4 + 3
     assert not prefixes["text_id"].str.startswith("u").any()
     assert prefixes["length"].isna().all()
 
@@ -169,7 +169,7 @@ def test_shots_nest_and_stand_in_drawn_order_for_a_pass_too(tmp_path: Path) -> N
 
 def test_no_word_of_the_pool_stays_in_the_evaluation_of_its_draw() -> None:
     """The words of the made-up texts are unique, so any shared word is an overlap."""
-    out = [excluded(PREFIXES, TABLE, draw) for draw in range(3)]
+    out = [excluded_ids(PREFIXES, TABLE, draw) for draw in range(3)]
     for draw in range(3):
         drawn = words_of(TABLE, PREFIXES.loc[PREFIXES["draw"].eq(draw), "text_id"])
         texts = zip(TABLE["text_id"], TABLE["text"], strict=True)
@@ -204,14 +204,14 @@ def test_texts_overlap_where_they_share_the_words_of_a_document(
         {"text_id": "pool", "text": " ".join(SPEECH[10:40]), "document": "a"},
         {"text_id": "other", "text": " ".join(text), "document": document},
     ])  # fmt: skip
-    assert overlapping(table, ["pool"]) == ({"pool", "other"} if overlaps else {"pool"})
+    assert overlapping_ids(table, ["pool"]) == ({"pool", "other"} if overlaps else {"pool"})
 
 
 def test_words_are_compared_whole() -> None:
     table = benchmark_of(
         [{"text_id": "pool", "text": "this art works"}, {"text_id": "other", "text": "his art"}]
     )
-    assert overlapping(table, ["pool"]) == {"pool"}
+    assert overlapping_ids(table, ["pool"]) == {"pool"}
 
 
 def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
@@ -219,25 +219,25 @@ def test_balanced_cuts_the_larger_class_and_keeps_nothing_excluded() -> None:
             for length in (32, 64) for label, n in ((0, 18), (1, 30)) for i in range(length, length + n)]  # fmt: skip
     table = benchmark_of(rows)
     prefixes = draw_prefixes(table, pool=7, draws=2, seed=0)
-    left = [balanced(prefixes, table, draw, evaluated(prefixes, table, draw)) for draw in range(2)]
+    left = [balanced_ids(prefixes, table, draw, evaluated_ids(prefixes, table, draw)) for draw in range(2)]
     for draw in range(2):
-        assert not left[draw] & excluded(prefixes, table, draw)
+        assert not left[draw] & excluded_ids(prefixes, table, draw)
         sizes = table[table["text_id"].isin(left[draw])].groupby(["length", "label"]).size()
         assert sizes.tolist() == [11] * 4
     assert left[0] != left[1]
-    assert balanced(prefixes, table.iloc[::-1], 0, evaluated(prefixes, table, 0)) == left[0]
+    assert balanced_ids(prefixes, table.iloc[::-1], 0, evaluated_ids(prefixes, table, 0)) == left[0]
 
 
 def test_a_prefix_is_named_by_what_it_is() -> None:
     names = ["member", "nonmember", "zero_access", "member;separator=space",
              "member;separator=start_token",
              "nonmember;separator=newline;manipulate_prefix=true"]  # fmt: skip
-    assert [Prefix.named(name).name for name in names] == names
-    assert Prefix.named(names[-1]) == Prefix("nonmember", "newline", manipulated=True)
+    assert [Prefix.from_name(name).name for name in names] == names
+    assert Prefix.from_name(names[-1]) == Prefix("nonmember", "newline", manipulated=True)
     assert SEPARATORS == {"none": "", "space": " ", "newline": "\n"}
     for wrong in ("members", "member;separator=tab", "member;manipulate_prefix=yes", "member;separator=none"):
         with pytest.raises(InputError, match="there is no prefix"):
-            Prefix.named(wrong)
+            Prefix.from_name(wrong)
 
 
 def test_shots_go_through_the_targets_view_only_where_the_prefix_is_manipulated() -> None:

@@ -15,7 +15,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
-from pretrace.views.stored import imported_view, make_view, rendered_texts, viewed
+from pretrace.views.stored import imported_view, make_view, rendered_texts, view_texts
 from pretrace.views.zero_access import Openings, complete
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
@@ -104,7 +104,7 @@ def read(*, view: str, altered: str = "", stored: Any = STORED) -> list[tuple[st
 def test_the_target_is_sent_as_variant_0_of_its_view():
     assert read(view="original") == [("t0", 0, "Ah"), ("t1", 0, "Oh")]
     assert read(view="paraphrase") == [("t0", 0, "Zero")]
-    assert list(viewed("paraphrase", IDS, ["Ah", "Oh"], STORED)) == [("t0", "Zero")]
+    assert list(view_texts("paraphrase", IDS, ["Ah", "Oh"], STORED)) == [("t0", "Zero")]
 
 
 def test_an_altered_text_is_sent_in_all_variants_of_the_targets_view():

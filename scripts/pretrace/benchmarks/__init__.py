@@ -12,10 +12,10 @@ from pretrace.seeds import seed_of
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LOADERS", "build", "entry_of", "imported"]
+__all__ = ["LOADERS", "benchmark_entry", "build", "released_view"]
 
 
-def entry_of(plain: JsonObject) -> BenchmarkEntry:
+def benchmark_entry(plain: JsonObject) -> BenchmarkEntry:
     """Return a benchmark's entry as the class of its source, from the plain values that a job has of it."""
     from pretrace.benchmarks import loaders  # noqa: F401  (each registers itself)
 
@@ -23,7 +23,7 @@ def entry_of(plain: JsonObject) -> BenchmarkEntry:
 
 
 def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "pd.DataFrame":
-    """Build the table of the benchmark `name` (columns: `table.SCHEMA`) from `sources`, by the loader of its entry.
+    """Build the table of the benchmark `name` (columns: `table.TEXT_SCHEMA`) from `sources`, by its entry's loader.
 
     The same entry, files and seed give the same table; an entry with `split: other` draws what the benchmark
     `other` draws, so that a model trained on the one has the other's members. Another number of rows than
@@ -31,18 +31,18 @@ def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "
     """
     from pretrace.benchmarks.table import finish, warn_of_counts
 
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     texts = LOADERS[entry.source](entry, sources, seed_of("benchmark", entry.split or name, seed))
     warn_of_counts(texts, entry.expected, name)
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def imported(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
+def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
     """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` if the source holds no such view.
     """
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
         raise InputError(

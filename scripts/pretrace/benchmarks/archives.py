@@ -8,8 +8,7 @@ from pathlib import Path, PurePosixPath
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path
 
-MOST_FILES = 10_000
-MOST_BYTES = 4 << 30
+MOST_FILES, MOST_BYTES = 10_000, 4 << 30  # far more than a benchmark has, and less than fills a disk
 _MOST_RATIO = 200  # text shrinks to a fifth; a file that unpacks to 200 times its size is not text
 _SMALL = 1 << 20  # below this size a high ratio does no harm
 
@@ -18,7 +17,7 @@ def unpack(archive: Path, folder: Path, endings: tuple[str, ...]) -> list[str]:
     """Unpack the files with these `endings` into `folder`, under their own names; return the sorted names.
 
     Raises `InputError` before anything is written if a name leads out of the folder, is a link, or occurs twice, or if
-    there are too many or too large files. It also raises one as soon as a file is larger than the archive announced.
+    the files are too many or too large. It also raises one as soon as a file is larger than the archive announced.
     """
     try:
         with zipfile.ZipFile(archive) as opened:

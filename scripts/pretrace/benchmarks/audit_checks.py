@@ -15,14 +15,14 @@ from pretrace.benchmarks.audit_design import (
     LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
-    counted,
+    count_noun,
     documents_for_checks,
     has_p,
     known_for_p,
     names_of_parts,
 )
 from pretrace.benchmarks.languages import unit_of, units
-from pretrace.benchmarks.loaders.local import located
+from pretrace.benchmarks.loaders.local import read_located
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
@@ -87,7 +87,7 @@ class ClassTexts:
 def check_audit(
     texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None, *, randomised: bool = False
 ) -> list[str]:
-    """Check the suspects (label null; where there are none, label 1) of the file `texts` against the known non-members
+    """Check the suspects (label null; without any, label 1) of the file `texts` against the known non-members
     (label 0) of `known`.
 
     `known` may be the same file; None if the non-members are in no file of the user's. `randomised`: labels were drawn
@@ -95,7 +95,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = list(located(texts, cut=cut))
+    rows = list(read_located(texts, cut=cut))
     label = None if any(text.label is None for _, text in rows) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
     if not suspects.rows:
@@ -105,9 +105,9 @@ def check_audit(
         )
     _refuse_nonsense(suspects)
     if known is None:
-        return [*_repeats(suspects), *_spread(suspects)]
+        return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = list(located(known, cut=cut))
+        rows = list(read_located(known, cut=cut))
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
     else:
         given = rows
@@ -121,7 +121,7 @@ def check_audit(
     _refuse_nonsense(nonmembers)
     if randomised and suspects.documents & nonmembers.documents:
         return [*_equal_within(suspects, nonmembers), *_too_few_drawn(suspects, nonmembers)]
-    shared = _shared(suspects, nonmembers)
+    shared = _check_overlap(suspects, nonmembers)
     _refuse_documents_of_both(suspects, nonmembers)
     return [
         *shared,
@@ -153,7 +153,7 @@ def _labels(rows: Iterable[Located]) -> str:
     return told if counts[0] or counts[1] else f"{told} (is the column label missing?)"
 
 
-def _folded(text: Text) -> str:
+def _fold(text: Text) -> str:
     return " ".join(units(text.text, "words"))
 
 
@@ -175,7 +175,7 @@ def _refuse_nonsense(side: ClassTexts) -> None:
 
 
 def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
-    """Remark on one class in another normal form of Unicode: its tokens differ from those of equal letters."""
+    """Remark on one class in another normal form of Unicode: equal letters have other tokens."""
     composed = [
         [unicodedata.is_normalized("NFC", text.text) for text in side.texts] for side in (suspects, known)
     ]
@@ -188,10 +188,10 @@ def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
-def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
-    place_of = {_folded(text): where for where, text in reversed(known.rows)}
-    equal = [(where, place_of[_folded(text)]) for where, text in suspects.rows if _folded(text) in place_of]
+    place_of = {_fold(text): where for where, text in reversed(known.rows)}
+    equal = [(where, place_of[_fold(text)]) for where, text in suspects.rows if _fold(text) in place_of]
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
@@ -225,7 +225,7 @@ def _shared(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _repeats(side: ClassTexts) -> list[str]:
     """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
-    pairs = [(first.setdefault(_folded(text), where), where) for where, text in side.rows]
+    pairs = [(first.setdefault(_fold(text), where), where) for where, text in side.rows]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
     return [
         f"{side.file}: {len(repeats)} of {len(side.rows)} {side.name} repeat an earlier text, the first {where} "
@@ -245,15 +245,15 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if len(lost) == len(suspects.rows):
         raise InputError(
             f"{suspects.file}: none of the {len(lost)} {suspects.name} can be compared: {reason}. They are "
-            f"{_named(lost)}, and the {known.name} are {_named(known_slices)}. {advice}"
+            f"{_name_slices(lost)}, and the {known.name} are {_name_slices(known_slices)}. {advice}"
         )
     return [
         f"{suspects.file}: {len(lost)} of {len(suspects.rows)} {suspects.name} take no part: {reason} "
-        f"({_named(lost)}). {advice}"
+        f"({_name_slices(lost)}). {advice}"
     ]
 
 
-def _named(slices: Iterable[Slice]) -> str:
+def _name_slices(slices: Iterable[Slice]) -> str:
     listed = sorted(set(slices), key=str)
     named = [
         ("without length" if slice.length is None else f"of length {slice.length}")
@@ -307,7 +307,7 @@ def _characters(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     ]
 
 
-def _spread(side: ClassTexts) -> list[str]:
+def _remark_on_lengths(side: ClassTexts) -> list[str]:
     """Remark on texts of one class that have several lengths."""
     return [
         f"{side.file}: the {side.name} have {_range(lengths)} {side.unit}. Known non-members need the same "
@@ -394,7 +394,9 @@ def _copies(side: ClassTexts) -> list[str]:
 def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on too few documents for a p, or for a test of whether the two sides are comparable."""
     ours, theirs = (len({text.document or text.text_id for text in side.texts}) for side in (suspects, known))
-    start = f"{known.file}: {counted(ours, 'document')} in question and {counted(theirs, 'known document')}"
+    start = (
+        f"{known.file}: {count_noun(ours, 'document')} in question and {count_noun(theirs, 'known document')}"
+    )
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):
@@ -417,11 +419,11 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    place_of = {(text.document, _folded(text)): where for where, text in reversed(held_out.rows)}
+    place_of = {(text.document, _fold(text)): where for where, text in reversed(held_out.rows)}
     equal = [
-        (where, place_of[text.document, _folded(text)])
+        (where, place_of[text.document, _fold(text)])
         for where, text in suspects.rows
-        if (text.document, _folded(text)) in place_of
+        if (text.document, _fold(text)) in place_of
     ]
     return [
         f"{suspects.file}: {len(equal)} of {len(suspects.rows)} {suspects.name} equal a held-out text of their "

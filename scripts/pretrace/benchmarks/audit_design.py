@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from math import ceil, comb, sqrt
 
 LEVEL = 0.05
+"""The level of tests, and the false-discovery rate at which a unit is flagged."""
 
 POWER = 0.8
 """How often the smallest effect is found."""
@@ -17,18 +18,18 @@ low p to be evidence. Ten of each side, or seven against eighteen; docs/size_and
 
 
 def has_p(documents: int, known: int) -> bool:
-    """Tell whether an exchange of these numbers of documents can have a p of `LEVEL`."""
+    """Return whether an exchange of so many documents can have a p of `LEVEL`."""
     return comb(documents + known, known) * LEVEL >= 1
 
 
 def known_for_p(documents: int) -> str:
     """Say how many known documents let p be `LEVEL`."""
     needed = next(known for known in range(1, 100) if has_p(max(documents, 1), known))
-    return f"at least {counted(needed, 'known document')}; more find smaller effects"
+    return f"at least {count_noun(needed, 'known document')}; more find smaller effects"
 
 
 def checks_can_fail(documents: int, known: int) -> bool:
-    """Tell whether these numbers of documents show another decade or genre."""
+    """Return whether so many documents suffice to show another decade or genre."""
     return documents * known >= LEAST_SHARED * (documents + known)
 
 
@@ -36,7 +37,8 @@ def documents_for_checks(documents: int) -> str:
     """Say how many documents let the checks fail if the two sides are of different kinds."""
     own = max(documents, LEAST_SHARED + 1)
     known = ceil(LEAST_SHARED * own / (own - LEAST_SHARED))
-    return f"at least {counted(own, 'document')} in question, each a whole work, and {counted(known, 'known document')}"
+    known_ones = count_noun(known, "known document")
+    return f"at least {count_noun(own, 'document')} in question, each a whole work, and {known_ones}"
 
 
 def known_to_name(documents: int) -> int:
@@ -51,7 +53,7 @@ def detectable_effect(variance: float, degrees: int) -> float:
     return float((stdtrit(degrees, 1 - LEVEL) + stdtrit(degrees, POWER)) * sqrt(variance))
 
 
-def counted(number: int, noun: str) -> str:
+def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
@@ -67,7 +69,7 @@ _HEADED = re.compile(rf"\W*{_PART}[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
 def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
     """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
 
-    Nothing if there is only one: a whole work may begin with its first chapter's heading.
+    One alone is not named: a whole work may begin with its first chapter's heading.
     """
     named = [name for name, text in documents if _NAMED.search(name) or _HEADED.match(text)]
     return named if len(named) > 1 else []

@@ -1,7 +1,7 @@
 """Read the text of a document as people have it: EPUB, DOCX, PDF, HTML, Markdown, or text in any encoding.
 
-Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST`, XML is read
-without entities, and what cannot be read is an `InputError` that names the file.
+Files are untrusted: nothing is unpacked to the disk, what is unpacked in memory is bounded by `LARGEST_DOCUMENT`, XML
+is read without entities, and what cannot be read is an `InputError` that names the file.
 """
 
 import logging
@@ -19,16 +19,16 @@ from urllib.parse import unquote
 
 from pretrace.benchmarks.layout import (
     PAGE_NUMBER,
-    Reading,
+    LaidOutText,
     count_words,
     joined_hyphens,
-    unwrapped,
+    unwrap_lines,
     without_page_edges,
 )
-from pretrace.benchmarks.rows import opened, unpacked_name
+from pretrace.benchmarks.rows import open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError
 
-LARGEST = 1 << 28
+LARGEST_DOCUMENT = 1 << 28
 """Bytes that a document, packed or unpacked, may have."""
 
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
@@ -39,13 +39,13 @@ def is_document(name: str) -> bool:
     return Path(unpacked_name(name)).suffix in _READERS
 
 
-def read_document(path: Path) -> Reading:
+def read_document(path: Path) -> LaidOutText:
     """Read a file. Raises `InputError` if it is damaged, encrypted, too large, or without text."""
     kind = Path(unpacked_name(path.name)).suffix
     try:
-        with opened(path) as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
+        with open_bytes(path) as file:
+            data = file.read(LARGEST_DOCUMENT + 1)
+        if len(data) > LARGEST_DOCUMENT:
             raise _too_large(path)
         reading = _READERS[kind](data, path)
     except (InputError, MemoryError):
@@ -61,7 +61,7 @@ def read_document(path: Path) -> Reading:
             "it, and save it again or as text (.txt)."
         ) from error
     text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
-    reading.text = (unwrapped(text, "\n\n") if kind == ".pdf" else text).strip("\n")
+    reading.text = (unwrap_lines(text, "\n\n") if kind == ".pdf" else text).strip("\n")
     reading.removed["hyphens at line ends"] = hyphens
     reading.title, reading.author = map(_one_line, (reading.title, reading.author))
     return reading
@@ -73,20 +73,22 @@ def _one_line(text: str) -> str:
 
 
 def _too_large(path: Path) -> InputError:
-    return InputError(f"{path}: the document is larger than {LARGEST >> 20} MB, unpacked; divide it.")
+    return InputError(
+        f"{path}: the document is larger than {LARGEST_DOCUMENT >> 20} MB, unpacked; divide it."
+    )
 
 
 # text
 
 
-def _plain(data: bytes, path: Path) -> Reading:
-    text, encoding = _decoded(data, path)
+def _plain(data: bytes, path: Path) -> LaidOutText:
+    text, encoding = _decode(data, path)
     reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
     reading.encoding = encoding
     return reading
 
 
-def _markdown(data: bytes, path: Path) -> Reading:
+def _read_markdown(data: bytes, path: Path) -> LaidOutText:
     """Read Markdown as it is written, without a header of YAML."""
     reading = _plain(data, path)
     if header := re.match(r"---\n(?=[\w-]+:).*?\n(?:---|\.\.\.)\n", reading.text, re.DOTALL):
@@ -98,7 +100,7 @@ def _markdown(data: bytes, path: Path) -> Reading:
 _MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 
 
-def _decoded(data: bytes, path: Path) -> tuple[str, str]:
+def _decode(data: bytes, path: Path) -> tuple[str, str]:
     """Return a text and its encoding: by its byte-order mark, UTF-8, or else the likeliest."""
     marked = next((name for mark, name in _MARKS.items() if data.startswith(mark)), "")
     if not marked and b"\0" in data[:1000]:  # UTF-16, whose every other byte is mostly empty
@@ -125,7 +127,7 @@ def _shown(encoding: str) -> str:
     return encoding.replace("cp125", "Windows-125").replace("utf_", "utf-").replace("utf", "UTF")
 
 
-def _pdf(data: bytes, path: Path) -> Reading:
+def _pdf(data: bytes, path: Path) -> LaidOutText:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
@@ -141,7 +143,7 @@ def _pdf(data: bytes, path: Path) -> Reading:
     for page in file.pages:
         pages.append(page.extract_text())
         characters += len(pages[-1])
-        if characters > LARGEST:
+        if characters > LARGEST_DOCUMENT:
             raise _too_large(path)
     empty = sum(not page.strip() for page in pages)
     if sum(map(count_words, pages)) < FEWEST_WORDS_OF_A_PAGE * len(pages):
@@ -172,7 +174,7 @@ _NAVIGATION = {"nav", "footer", "form"}
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 
 
-def _html(data: bytes, path: Path) -> Reading:
+def _html(data: bytes, path: Path) -> LaidOutText:
     soup, encoding = _soup(data, path)
     return _of_soup(soup, encoding)
 
@@ -188,7 +190,7 @@ def _soup(data: bytes, path: Path) -> tuple[Any, str]:
         name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
         return BeautifulSoup(data.decode(name), "html.parser"), _shown(name)
     except (UnicodeDecodeError, LookupError):
-        text, encoding = _decoded(data, path)
+        text, encoding = _decode(data, path)
         return BeautifulSoup(text, "html.parser"), encoding
 
 
@@ -212,11 +214,11 @@ class _Place:
         )
 
 
-def _of_soup(soup: Any, encoding: str) -> Reading:
+def _of_soup(soup: Any, encoding: str) -> LaidOutText:
     from bs4 import Tag
     from bs4.element import PreformattedString
 
-    reading = Reading("", encoding)
+    reading = LaidOutText("", encoding)
     pieces: list[str] = []
     places, block = {id(soup): _Place()}, None
     # from outer tags to inner ones; the tree is not changed, which would take far longer
@@ -248,9 +250,9 @@ _PARTS = {
 """Parts of an EPUB that are left out, by their types and by the names of their files."""
 
 
-def _epub(data: bytes, path: Path) -> Reading:
-    reading, texts = Reading("", "EPUB"), []
-    with _unpacked(data, path) as book:
+def _epub(data: bytes, path: Path) -> LaidOutText:
+    reading, texts = LaidOutText("", "EPUB"), []
+    with _open_zip(data, path) as book:
 
         def soup_of(name: str) -> Any:
             return _soup(book.read(name), path)[0]
@@ -293,10 +295,10 @@ def _epub(data: bytes, path: Path) -> Reading:
     return reading
 
 
-def _unpacked(data: bytes, path: Path) -> zipfile.ZipFile:
+def _open_zip(data: bytes, path: Path) -> zipfile.ZipFile:
     """Open a zip archive whose members are as large as they say, which Python sees to, and not too large together."""
     archive = zipfile.ZipFile(BytesIO(data))
-    if sum(member.file_size for member in archive.infolist()) > LARGEST:
+    if sum(member.file_size for member in archive.infolist()) > LARGEST_DOCUMENT:
         raise _too_large(path)
     return archive
 
@@ -315,12 +317,12 @@ _FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallba
 """The tag of what repeats the text before it, for programs that cannot show that."""
 
 
-def _docx(data: bytes, path: Path) -> Reading:
+def _docx(data: bytes, path: Path) -> LaidOutText:
     if not zipfile.is_zipfile(BytesIO(data)):
         raise InputError(
             f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
         )
-    _unpacked(data, path).close()
+    _open_zip(data, path).close()
     import docx
     from docx.oxml.ns import qn
     from docx.text.paragraph import Paragraph
@@ -329,7 +331,7 @@ def _docx(data: bytes, path: Path) -> Reading:
     signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
     of_paragraph, text = qn("w:p"), qn("w:t")
     about = document.core_properties
-    reading, blocks = Reading("", "DOCX", title=about.title or "", author=about.author or ""), []
+    reading, blocks = LaidOutText("", "DOCX", title=about.title or "", author=about.author or ""), []
     # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
     for element in document.element.body.iter(of_paragraph):
         if next(element.iterancestors(_FALLBACK), None) is not None:
@@ -351,8 +353,8 @@ def _docx(data: bytes, path: Path) -> Reading:
     return reading
 
 
-_READERS: dict[str, Callable[[bytes, Path], Reading]] = {
-    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _markdown,
-    ".markdown": _markdown, ".txt": _plain,
+_READERS: dict[str, Callable[[bytes, Path], LaidOutText]] = {
+    ".epub": _epub, ".docx": _docx, ".pdf": _pdf, ".html": _html, ".htm": _html, ".xhtml": _html, ".md": _read_markdown,
+    ".markdown": _read_markdown, ".txt": _plain,
 }  # fmt: skip
-DOCUMENTS = ", ".join(_READERS)
+DOCUMENT_FORMATS = ", ".join(_READERS)

@@ -6,7 +6,7 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
-from pretrace.benchmarks import entry_of
+from pretrace.benchmarks import benchmark_entry
 from pretrace.benchmarks.archives import unpack
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.loaders.dataset import DataSet
@@ -17,7 +17,7 @@ from pretrace.benchmarks.sources import BenchmarkEntry, FromHub
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, sha256_file, write_json
 from pretrace.runtime.http import Fetcher, check_address
-from pretrace.runtime.hub import MANIFEST, ListedFile, Listing, copy_files, listing, names_in, snapshot
+from pretrace.runtime.hub import MANIFEST, ListedFile, Listing, copy_files, list_files, names_in, snapshot
 
 MIMIR_CACHE = "cache_100_200_1000_512"
 README = "README.md"
@@ -43,7 +43,7 @@ class Wanted(NamedTuple):
         return [pattern for group in self.groups for pattern in group]
 
 
-def wanted(entry: FromHub, part: str) -> Wanted:
+def files_wanted(entry: FromHub, part: str) -> Wanted:
     """Return the files to fetch for the `texts` or the `views` of a benchmark."""
     hub, revision, texts = str(entry.hub), entry.revision, part == "texts"
     if isinstance(entry, WikiMia):
@@ -77,7 +77,7 @@ def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, atte
 
     `files.json` names each repository with the commit that its revision stood for, and each file with its SHA-256.
     """
-    entry = entry_of(plain)
+    entry = benchmark_entry(plain)
     if isinstance(entry, DolmaBook):
         fetch_books(entry, folder, seed, attempts)
     elif isinstance(entry, PatentMia):
@@ -88,7 +88,7 @@ def fetch_dataset(plain: JsonObject, part: str, folder: Path, *, seed: int, atte
         described = {"hub": "archive", "commit": sha256_file(archive), "files": hashes}
         write_json(folder / MANIFEST, {"repositories": [described]})
     elif isinstance(entry, FromHub):
-        files = wanted(entry, part)
+        files = files_wanted(entry, part)
         try:
             fetched = snapshot(files.hub, "dataset", files.revision, files.patterns)
         except InputError as error:
@@ -108,15 +108,15 @@ def check_dataset(entry: BenchmarkEntry, part: str) -> Listing:
     if isinstance(entry, DolmaBook):
         pages = addresses(entry)
         return Listing("", False, {page: ListedFile(check_address(page), "") for page in pages})
-    files = wanted(entry, part)
-    whole = listing(files.hub, "dataset", files.revision, fetchable=True)
-    matching = whole.matching(files.patterns)
+    files = files_wanted(entry, part)
+    whole = list_files(files.hub, "dataset", files.revision, fetchable=True)
+    matching = whole.select(files.patterns)
     _require(entry, files, matching.files, whole.commit)
     return matching
 
 
 def _require(entry: FromHub, files: Wanted, names: Collection[str], commit: str) -> None:
-    """Raise `InputError` if a group of the wanted files is not among these names, or there are no data."""
+    """Raise `InputError` if a group of the wanted files is not among these names, or the repository has no data."""
     missing = [
         group for group in files.groups if not any(fnmatch.filter(names, pattern) for pattern in group)
     ]

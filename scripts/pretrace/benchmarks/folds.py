@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.cluster.hierarchy import DisjointSet
 
 FOLDS = 5
-DOCUMENTS_NEEDED = 5
+DOCUMENTS_NEEDED = FOLDS  # of a class, so that each fold can hold one
 
 
 class Folds(NamedTuple):
@@ -43,7 +43,7 @@ def classes_with_few_documents(labels: Iterable[int | None], documents: Iterable
 
 
 def assign_folds(texts: Sequence[Text], seed: int) -> Folds:
-    """Assign five folds, stratified by label and subset, and within them by length, as far as the units allow.
+    """Assign five folds, stratified by label and subset, and within them by length where the units allow it.
 
     Texts of one document stay together if each class has at least 5 documents; otherwise each document is cut into at
     most 5 contiguous blocks that do. Equal texts share a fold, whatever their documents. Texts of a block that overlap

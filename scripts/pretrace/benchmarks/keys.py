@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from math import perm, prod
 from pathlib import Path
 
-from pretrace.benchmarks.rows import Row, lines, rows
+from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.benchmarks.rows import Row, read_lines, rows
 from pretrace.runtime.errors import InputError
 
 SLOT = "{word}"
@@ -26,13 +27,11 @@ SLOT = "{word}"
 TEMPLATE = " ".join([SLOT] * 12) + "."
 """Twelve words, which is about one line of a book."""
 
-SHORTEST = 4
+SHORTEST_WORD = 4
 """Letters of the shortest word that is taken from a text: shorter ones are mostly function words."""
 
 POSSIBLE = 1000
 """How many times as many texts as are drawn the words and a template must allow."""
-
-LEVEL = 0.05
 
 
 @dataclass(frozen=True)
@@ -46,27 +45,27 @@ class Drawn:
 
 def words_of_list(path: Path) -> list[str]:
     """Return the distinct words of a file with one word (or name, or phrase) a line, in its order."""
-    words = list(dict.fromkeys(" ".join(line.split()) for line in lines(path) if line.strip()))
+    words = list(dict.fromkeys(" ".join(line.split()) for line in read_lines(path) if line.strip()))
     if not words:
         raise InputError(f"{path} has no words; write one a line.")
     return words
 
 
 def words_of_text(path: Path) -> list[str]:
-    """Return the distinct words in lower case of a text, sorted, of at least `SHORTEST` letters; so hardly a name."""
-    every = {word for line in lines(path) for word in re.findall(r"[^\W\d_]+", line)}
-    words = sorted(word for word in every if len(word) >= SHORTEST and word.islower())
+    """Return the distinct words in lower case of a text, sorted, of `SHORTEST_WORD` letters or more; hardly a name."""
+    every = {word for line in read_lines(path) for word in re.findall(r"[^\W\d_]+", line)}
+    words = sorted(word for word in every if len(word) >= SHORTEST_WORD and word.islower())
     if not words:
         raise InputError(
-            f"{path} has no words of {SHORTEST} letters in lower case; give a list of words with --words."
+            f"{path} has no words of {SHORTEST_WORD} letters in lower case; give a list of words with --words."
         )
     return words
 
 
 def templates_of(path: Path) -> list[str]:
-    """Return the templates of a file, one a line. Raises `InputError` at a line without `SLOT`."""
+    """Return the templates of a file, one on each line. Raises `InputError` at a line without `SLOT`."""
     templates = []
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             if SLOT not in line:
                 raise InputError(
@@ -97,12 +96,14 @@ def draw_canaries(
     seen: set[str] = set()
     drawn = []
     for number in range(count):
-        texts = [_filled(templates[number % len(templates)], words, rng, seen) for _ in range(twins + 1)]
+        texts = [
+            _fill_template(templates[number % len(templates)], words, rng, seen) for _ in range(twins + 1)
+        ]
         drawn.append(Drawn(f"canary-{number + 1:03d}", texts, rng.randrange(len(texts))))
     return _checked(drawn, "raise --count or --twins")
 
 
-def _filled(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
+def _fill_template(template: str, words: Sequence[str], rng: random.Random, seen: set[str]) -> str:
     """Fill a template with random words, so that the text differs from all that were `seen`."""
     parts = template.split(SLOT)
     while True:

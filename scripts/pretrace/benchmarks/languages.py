@@ -15,12 +15,12 @@ KANA = 0.05
 """Share of a text's letters from which on kana say that its Chinese characters are Japanese."""
 
 
-def language_of(text: str, otherwise: str = "en") -> str:
-    """Return the language without spaces that at least half of the letters are written in, else `otherwise`."""
+def language_of(text: str) -> str:
+    """Return the language without spaces that at least half of the letters are written in, else `en`."""
     letters = sum(map(str.isalpha, text))
     counts = {language: len(re.findall(f"[{signs}]", text)) for language, signs in _SCRIPTS.items()}
     if not letters or sum(counts.values()) < letters / 2:
-        return otherwise
+        return "en"
     return "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
 
 
@@ -29,7 +29,7 @@ def unit_of(language: str) -> str:
     return "characters" if language.lower()[:2] in _SCRIPTS else "words"
 
 
-def spans(text: str, unit: str) -> list[tuple[int, int]]:
+def unit_spans(text: str, unit: str) -> list[tuple[int, int]]:
     """Return where each word, or each character but white space, begins and ends in the text."""
     return [match.span() for match in re.finditer(r"\S+" if unit == "words" else r"\S", text)]
 

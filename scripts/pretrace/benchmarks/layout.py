@@ -7,17 +7,17 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 PAGES_REPEATED = 3  # pages with the same line at an edge, digits aside, from which on it is a page header
-EDGE = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
+EDGE_LINES = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
 DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
 WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
-NARROWEST = 30  # characters of a full line, at least
+SHORTEST_FULL_LINE = 30  # characters of a full line, at least
 INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
 BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
 FRONT = 0.1  # share of a text's beginning in which its front matter ends
 
 
 @dataclass
-class Reading:
+class LaidOutText:
     """What was read: the text; its encoding; how many headers, numbers and hyphens were `removed`; the words that were
     `left_out`; title and author by the file's own metadata."""
 
@@ -33,12 +33,12 @@ def count_words(text: str) -> int:
     return len(text.split())
 
 
-def without_page_edges(pages: list[str]) -> Reading:
+def without_page_edges(pages: list[str]) -> LaidOutText:
     """Join pages without the lines at their edges that are page numbers, or that several pages have."""
     removed: Counter[str] = Counter()
     lines = [page.split("\n") for page in pages]
     written = ([_digitless(line) for line in page if line.strip()] for page in lines)
-    edges = Counter(line for page in written for line in {*page[:EDGE], *page[-EDGE:]})
+    edges = Counter(line for page in written for line in {*page[:EDGE_LINES], *page[-EDGE_LINES:]})
 
     def is_edge(line: str) -> str:
         if len(lines) > 1 and PAGE_NUMBER.fullmatch(line.strip()):
@@ -47,14 +47,14 @@ def without_page_edges(pages: list[str]) -> Reading:
 
     for page in lines:
         for end in (0, -1):
-            for _ in range(EDGE):
+            for _ in range(EDGE_LINES):
                 while page and not page[end].strip() and len(lines) > 1:
                     page.pop(end)
                 if not page or not (kind := is_edge(page[end])):
                     break
                 removed[kind] += 1
                 page.pop(end)
-    return Reading("\n".join(line for page in lines for line in page), "", removed)
+    return LaidOutText("\n".join(line for page in lines for line in page), "", removed)
 
 
 _ROMAN = r"(?=[ivxlc])c{0,3}(?:xc|xl|l?x{0,3})(?:ix|iv|v?i{0,3})"
@@ -69,7 +69,7 @@ def _digitless(line: str) -> str:
     return re.sub(r"\d+", "#", " ".join(line.split()))
 
 
-def without_front_matter(reading: Reading) -> Reading:
+def without_front_matter(reading: LaidOutText) -> LaidOutText:
     """Leave out the notices of Project Gutenberg, the copyright notice at a book's beginning, and its contents."""
     text, left_out = reading.text, Counter(reading.left_out)
 
@@ -91,7 +91,7 @@ def without_front_matter(reading: Reading) -> Reading:
         end_of_list := _end_of_contents(text, heading.end())
     ):
         leave("contents", heading.start(), end_of_list)
-    return Reading(text, reading.encoding, Counter(reading.removed), left_out)
+    return LaidOutText(text, reading.encoding, Counter(reading.removed), left_out)
 
 
 _GUTENBERG = r"\*\*\* ?{} OF TH(?:E|IS) PROJECT GUTENBERG EBOOK"
@@ -110,7 +110,7 @@ _LONGEST_ENTRY, _FEWEST_ENTRIES, _MOST_ENTRIES = 15, 3, 1000  # words of an entr
 
 
 def _end_of_contents(text: str, begin: int) -> int:
-    """Return where the list ends that follows the heading of a table of contents, 0 if there is none.
+    """Return where the list ends that follows the heading of a table of contents, 0 without a list.
 
     A line of it has a number, or comes again as a heading; where an entry comes again, the text begins.
     """
@@ -137,7 +137,7 @@ _DIVIDED = re.compile(r"(?<![^\W\d_])([^\W\d_]+)[-\u2010]\n[ \t]*([^\W\d_]+)(\S*
 
 
 def joined_hyphens(text: str) -> tuple[str, int]:
-    """Join words that are divided at the end of a line, and return how many there were; the line ends after the word.
+    """Join words that are divided at the end of a line, and return their number; the line ends after the word.
 
     The hyphen goes where the text has the whole word elsewhere. It stays in compounds: before a capital, after another
     hyphen, where the text has the word with it, or both parts as words, and where few lines end with one, as no words
@@ -161,15 +161,15 @@ def joined_hyphens(text: str) -> tuple[str, int]:
 
 
 def is_wrapped(text: str) -> bool:
-    """Tell whether lines end because they are full, as in print, and not where the author ended them.
+    """Return whether lines end because they are full, as in print, and not where the author ended them.
 
-    Where the next line begins with a small letter, lines of prose are full, and those of verse and of lists are not.
+    Where the next line begins with a small letter, lines of prose are full; lines of verse and of lists are not.
     """
     pairs = _line_pairs(text)
     inner = [pair for pair in pairs if pair[1][:1].islower()]
     width = _width(pairs)
     full = sum(_is_full(pair, width) for pair in inner)
-    return width >= NARROWEST and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
+    return width >= SHORTEST_FULL_LINE and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
 
 
 def _line_pairs(text: str) -> list[tuple[str, str]]:
@@ -180,15 +180,16 @@ def _line_pairs(text: str) -> list[tuple[str, str]]:
 def _width(pairs: Sequence[tuple[str, str]]) -> float:
     """Return how many characters a full line has, about."""
     widths = sorted(len(first) for first, _ in pairs) or [0]
+    # not the longest line: an unbroken word or a table may be longer than print; and full lines are ragged
     return 0.9 * widths[int(0.9 * (len(widths) - 1))]
 
 
 def _is_full(pair: tuple[str, str], width: float) -> bool:
-    """Tell whether the first word of the second line would not fit into the first."""
+    """Return whether the first word of the second line would not fit into the first."""
     return len(pair[0]) + 1 + len(next(iter(pair[1].split()), "")) > width
 
 
-def unwrapped(text: str, paragraph: str = "\n") -> str:
+def unwrap_lines(text: str, paragraph: str = "\n") -> str:
     """Return a wrapped text with one line a paragraph, `paragraph` where a line that is not full ends; others as they
     are."""
     if not is_wrapped(text):

@@ -125,7 +125,7 @@ def docstrings_of(package: str) -> Mapping[str, tuple[str, ...]]:
         try:
             with warnings.catch_warnings(action="ignore"):
                 tree = ast.parse(file.read_bytes())
-            texts = tuple(text for node in _documented(tree) if (text := ast.get_docstring(node)))
+            texts = tuple(text for node in _documented_nodes(tree) if (text := ast.get_docstring(node)))
         except (SyntaxError, ValueError, RecursionError):
             unread += 1
             continue
@@ -152,10 +152,10 @@ def _folder(package: str) -> Path:
 _Documented = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def _documented(node: ast.AST) -> Iterator[_Documented]:
+def _documented_nodes(node: ast.AST) -> Iterator[_Documented]:
     """Yield the node and the classes and functions in it, in the order of the file, outside expressions."""
     if isinstance(node, _Documented):
         yield node
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.stmt | ast.ExceptHandler | ast.match_case):
-            yield from _documented(child)
+            yield from _documented_nodes(child)

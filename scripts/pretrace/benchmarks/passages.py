@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.languages import language_of, spans, unit_of
-from pretrace.benchmarks.layout import unwrapped
+from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
+from pretrace.benchmarks.layout import unwrap_lines
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import about_work, are_works, read_work, text_of, works_in
 from pretrace.runtime.errors import InputError
@@ -39,7 +39,7 @@ def passages(text: str, size: int, most: int | None = None, unit: str = "words")
     shorter is left out. With `most`, at most this many are taken, from the middles of equal parts of the text without
     its margins.
     """
-    places = spans(text, unit)
+    places = unit_spans(text, unit)
     count = len(places)
     starts = list(range(0, count - size + 1, size))
     if most is not None and starts:
@@ -70,8 +70,9 @@ def _between_words(text: str, begin: int, end: int) -> tuple[int, int]:
 def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[Document], list[Path]]:
     """Return the documents of files and folders, each with its name, and the files in folders that are left out.
 
-    Those of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of another
-    file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or `input`.
+    Documents of folders are works (`works_in`, which `whole` is for), and so is a document of any format. A row of
+    another file is a document, named by its column `document` or `id`, else by its place; its text is in `text` or
+    `input`.
     Raises `InputError` at a file that is missing, empty or cannot be read, and at two documents of one name.
     """
     works = {path: works_in(path, whole=whole) for path in paths if are_works(path)}
@@ -131,7 +132,7 @@ def cut_documents(
             )
         own = _rows(name, text, size, label, most, unit)
         if not own:
-            short.append(f"{name} ({len(spans(text, unit))} {unit})")
+            short.append(f"{name} ({len(unit_spans(text, unit))} {unit})")
         cut += own
     if not cut:
         which = "the document" if len(short) == 1 else f"each of the {len(short)} documents"
@@ -156,7 +157,7 @@ def _rows(
 def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the passages of the works of a folder, or of a document: each with its place, as a row of `local`."""
     for work in works_in(path)[0]:
-        text = unwrapped(text_of(work)) if cut.unwrap else text_of(work)
+        text = unwrap_lines(text_of(work)) if cut.unwrap else text_of(work)
         own = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
         for number, row in enumerate(own if len(own) == cut.each else []):
             # characters are matched where works differ in their words, so that one has a length and another none
@@ -165,6 +166,6 @@ def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any
 
 
 def first_names(names: Sequence[str]) -> str:
-    """Return the first five names, and how many more there are."""
+    """Return the first five names, and the number of the others."""
     more = len(names) - 5
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")

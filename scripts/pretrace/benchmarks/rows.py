@@ -19,7 +19,7 @@ import zstandard
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
 from pretrace.runtime.errors import InputError, remedy
-from pretrace.runtime.hub import files_of
+from pretrace.runtime.hub import fetched_files
 from pretrace.runtime.schema import key_texts
 
 Row = dict[str, Any]
@@ -44,7 +44,7 @@ def format_of(name: str) -> str | None:
     return None if kind == PARQUET and name.lower().endswith(_PACKED) else kind
 
 
-def opened(path: Path) -> IO[bytes]:
+def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for its bytes; .gz and .zst are unpacked."""
     match path.suffix.lower():
         case ".gz":
@@ -80,11 +80,11 @@ def stem_of(path: Path) -> str:
     return path.name[: len(Path(unpacked_name(path.name)).stem)]
 
 
-def lines(path: Path) -> Iterator[str]:
+def read_lines(path: Path) -> Iterator[str]:
     """Yield the lines with their line ends, decoded one by one so that an error can name its line."""
     number = 0
     try:
-        with opened(path) as file:
+        with open_bytes(path) as file:
             for number, line in enumerate(file, start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8")
     except UnicodeDecodeError as error:
@@ -101,7 +101,7 @@ def lines(path: Path) -> Iterator[str]:
 
 def jsonl_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each object of a file of JSON lines with its place, `file:line`."""
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if not line.strip():
             continue
         where = f"{path}:{number}"
@@ -158,7 +158,7 @@ def _separator(line: str) -> str:
 def _csv_rows(path: Path) -> Iterator[tuple[str, Row]]:
     csv.field_size_limit(sys.maxsize)
     separator = "\t" if unpacked_name(path.name).endswith(".tsv") else ","
-    reader = csv.reader(lines(path), strict=True, delimiter=separator)
+    reader = csv.reader(read_lines(path), strict=True, delimiter=separator)
     header: list[str] = []
     line = 1
     try:
@@ -212,7 +212,7 @@ def _parquet_rows(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    yield str(path), {"id": stem_of(path), "text": "".join(lines(path)), "label": None}
+    yield str(path), {"id": stem_of(path), "text": "".join(read_lines(path)), "label": None}
 
 
 _READERS = {JSON: jsonl_rows, CSV: _csv_rows, PARQUET: _parquet_rows, PLAIN: _text_rows}
@@ -262,9 +262,9 @@ def _one_name(value: Any) -> Any:
     return value
 
 
-Number = BeforeValidator(_number)
-Label = Annotated[int, Number, Field(ge=0, le=1)] | None
-Length = Annotated[int, Number, Field(ge=1, le=10**9)] | None
+WholeNumber = BeforeValidator(_number)
+Label = Annotated[int, WholeNumber, Field(ge=0, le=1)] | None
+Length = Annotated[int, WholeNumber, Field(ge=1, le=10**9)] | None
 Words = Annotated[str, Strict(), AfterValidator(_words)]
 """A text with at least one word and without NUL characters."""
 Named = Annotated[str, BeforeValidator(_one_name), AfterValidator(_words), AfterValidator(_short)]
@@ -274,7 +274,7 @@ Name = Annotated[
     BeforeValidator(lambda name: None if name == "" else name),
     AfterValidator(lambda name: name or ""),
 ]
-"""The same, "" where there is none."""
+"""The same, "" without one."""
 
 
 def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
@@ -297,17 +297,17 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
 
 
 def files_of_split(source: Path, split: str) -> list[Path]:
-    """Return the files of a split, in order; empty if there is none.
+    """Return the files of a split, in order; empty without any.
 
     They are `data/{split}-00000-of-00001-{hash}.parquet`, `{split}.jsonl`, or all files in a folder `{split}`.
     """
     name = re.compile(rf"(?:^|/){re.escape(split)}(?:(?:-\d+-of-\d+(?:-\w+)?)?\.\w+(?:\.gz|\.zst)?|/[^/]+)$")
-    return [path for file, path in files_of(source) if name.search(file) and format_of(file)]
+    return [path for file, path in fetched_files(source) if name.search(file) and format_of(file)]
 
 
 def single_file(source: Path, endings: tuple[str, ...], holding: str = "") -> Path:
     """Return the one file with such an ending; of several, the one whose name holds `holding`."""
-    files = {name: path for name, path in files_of(source) if name.lower().endswith(endings)}
+    files = {name: path for name, path in fetched_files(source) if name.lower().endswith(endings)}
     if len(files) > 1 and holding:
         files = {name: path for name, path in files.items() if holding in name.rpartition("/")[2].lower()}
     if len(files) != 1:

@@ -42,7 +42,7 @@ def slices_of(benchmark: "pd.DataFrame") -> list[Slice]:
 
 
 def whole_numbers(column: "pd.Series[Any]") -> list[int | None]:
-    """Return a nullable column of whole numbers as Python values, None where there is none."""
+    """Return a nullable column of whole numbers as Python values, None for a missing one."""
     return [None if gap else int(value) for value, gap in zip(column, column.isna(), strict=True)]
 
 
@@ -52,7 +52,7 @@ def chosen_slices(
     """Select slices by subset and length; None selects all.
 
     Raises:
-        InputError: there is no slice of one of the subsets or lengths.
+        InputError: one of the subsets or lengths has no slice.
     """
     chosen = list(slices)
     for key, wanted, available in (

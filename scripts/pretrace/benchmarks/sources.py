@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from pretrace.benchmarks.slices import Slice
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, OnHub, Some, Unique, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, OnHub, Some, Unique, register_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class BenchmarkEntry(Keys):
     """Members were drawn at random within each document. `audit`, which then exchanges labels within documents,
     takes nothing for granted."""
     rebuilt: bool = False
-    """Its texts differ from those of the paper, so published numbers are compared by intervals. The numbers of a
+    """Its texts differ from the paper's, so published numbers are compared by intervals. The numbers of a
     released benchmark must be equal, within the tolerances of artifact `reproduction`."""
     placebos: bool = False
     """All non-members come from one document. Every member document is then evaluated in its place, and
@@ -184,7 +184,7 @@ BENCHMARKS: dict[str, type[BenchmarkEntry]] = {"answers": BenchmarkEntry}
 def loader(source: str, *, entry: type[BenchmarkEntry] = BenchmarkEntry) -> Callable[[Loader], Loader]:
     """Register a loader for the benchmarks with `source: <source>`; `entry` is the class of their entries."""
     BENCHMARKS[source] = entry
-    return registering(LOADERS, source)
+    return register_source(LOADERS, source)
 
 
 VIEW_LOADERS: dict[str, ViewLoader] = {}
@@ -192,4 +192,4 @@ VIEW_LOADERS: dict[str, ViewLoader] = {}
 
 def view_loader(source: str) -> Callable[[ViewLoader], ViewLoader]:
     """Register a reader of the views that a source holds beside its texts, as paraphrases."""
-    return registering(VIEW_LOADERS, source)
+    return register_source(VIEW_LOADERS, source)

@@ -11,7 +11,7 @@ from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
-SCHEMA = pa.schema({
+TEXT_SCHEMA = pa.schema({
     "text_id": pa.string(), "text": pa.string(), "label": pa.int64(), "subset": pa.string(), "length": pa.int64(),
     "document": pa.string(), "fold": pa.int64(),
 })  # fmt: skip
@@ -25,15 +25,15 @@ DOSE_COLUMN = ("repetitions", pa.int64())
 
 
 def schema_of(table: pd.DataFrame) -> pa.Schema:
-    """Return `SCHEMA`, and the further columns that the table has."""
+    """Return `TEXT_SCHEMA`, and the further columns that the table has."""
     further = [column for column in (*QUESTION_COLUMNS, DOSE_COLUMN) if column[0] in table]
-    return pa.schema([*SCHEMA, *further])
+    return pa.schema([*TEXT_SCHEMA, *further])
 
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     """Return the texts as a table with folds, sorted by subset, length and text_id.
 
-    Columns as in `SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
+    Columns as in `TEXT_SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
     int64. Texts that are passages have the columns of questions too, others `title` and `author` if any has one, and
     there is `repetitions` if members are repeated in training. Raises `InputError` if there is no text, if one is
     empty, or if two have one text_id.
@@ -45,10 +45,10 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     named = any(text.title or text.author for text in texts)
     further = [column for column, _ in QUESTION_COLUMNS] if asked_about else ["title", "author"] * named
     further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
-    own = [column for column in (*SCHEMA.names, *further) if column != "fold"]
+    own = [column for column in (*TEXT_SCHEMA.names, *further) if column != "fold"]
     frame = pd.DataFrame({column: [getattr(text, column) for text in texts] for column in own})
     kinds = dict.fromkeys({"label", "length", "passage"} & {*own}, "Int64") | {"fold": "int64"}
-    ordered = frame.assign(fold=folds.numbers)[[*SCHEMA.names, *further]].astype(kinds)
+    ordered = frame.assign(fold=folds.numbers)[[*TEXT_SCHEMA.names, *further]].astype(kinds)
     return ordered.sort_values(["subset", "length", "text_id"], ignore_index=True)
 
 

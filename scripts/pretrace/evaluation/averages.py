@@ -72,7 +72,7 @@ def test_record(row: Record | None) -> Record:
     }
 
 
-def grouped(records: Iterable[Record], *keys: str) -> list[list[Record]]:
+def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
     """Return groups of records that agree in these keys, in the order of their first records."""
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for record in records:
@@ -87,14 +87,14 @@ def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     reaches from the lowest to the highest end of those of the draws.
     """
     means = []
-    for rows in grouped(records, "panel", "metric", "selection", "method"):
+    for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
         tested = all(row["p_holm"] is not None for row in rows)
         worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
         means.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
-            | _averaged(rows, "draw")
+            | _mean_row(rows, "draw")
             | {"low": _end(rows, "low", min), "high": _end(rows, "high", max)}
             | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
             | {**test_record(worst), "star": all(row["star"] for row in rows)}
@@ -128,13 +128,13 @@ def averages_of(
         | ({} if over in ("panel", "length") else {over: "average"})
         | {"panel": max(row["panel"] for row in rows), "average": over, "star": False}
         | ({} if "setting" in by else {"setting": ""})
-        | _averaged(rows, over)
-        for rows in grouped(own, "group", "metric", "selection", *by)
+        | _mean_row(rows, over)
+        for rows in group_records(own, "group", "metric", "selection", *by)
         if len(rows) > 1 and len(rows) == groups.count(rows[0]["group"])
     ]
 
 
-def _averaged(rows: Sequence[Record], over: str) -> Record:
+def _mean_row(rows: Sequence[Record], over: str) -> Record:
     """Return the mean of rows that differ in `over`, and the marks that all of them carry."""
     (value, low, high), sd = average([estimate(row) for row in rows], over)
     marks = set.intersection(*(set(row["marks"].split(";")) for row in rows))

@@ -14,7 +14,7 @@ from pretrace.evaluation.selection import Estimand, Rankings
 from pretrace.evaluation.significance import (
     Result,
     bootstrap_test,
-    centred,
+    centre_resamples,
     chance,
     holm,
     t_test_as_published,
@@ -129,7 +129,11 @@ def compare(
                            for index, pair in enumerate(group)])  # fmt: skip
         few = rankings.units.few_documents
         rate = level_of(METRICS[first.metric]) is not None
-        results = {} if few else {"bootstrap": bootstrap_test(centred(drawn, differences) if rate else drawn)}
+        results = (
+            {}
+            if few
+            else {"bootstrap": bootstrap_test(centre_resamples(drawn, differences) if rate else drawn)}
+        )
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
         small = np.array([min(rankings.sizes(pair.ours.ranking)) < LEAST_DOCUMENTS for pair in group])

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.metrics import KEYS
+from pretrace.evaluation.metrics import METRIC_KEYS
 from pretrace.evaluation.roc import Flags, Floats
 from pretrace.evaluation.scores import EvaluationSet, Scores
 from pretrace.methods.settings import Column
 
-PLACES = np.linspace(0, 1, 201)
+DENSITY_GRID = np.linspace(0, 1, 201)
 """Where densities are evaluated."""
 
-SELECTIONS = ("default", "best_on_test")
+CURVE_SELECTIONS = ("default", "best_on_test")
 """Held-out settings may differ from fold to fold."""
 
 
@@ -47,7 +47,7 @@ def density_curves(
         classes = densities(values, label).items()
         nothing = pd.DataFrame({"x": [], "y": []})
         return pd.concat(
-            [nothing, *(pd.DataFrame({"x": PLACES, "y": y, "label": kind}) for kind, y in classes)]
+            [nothing, *(pd.DataFrame({"x": DENSITY_GRID, "y": y, "label": kind}) for kind, y in classes)]
         )
 
     return _score_curves(metrics, scores, evaluation_sets, points)
@@ -61,7 +61,7 @@ def _score_curves(
 ) -> pd.DataFrame:
     """Compute the points of each metrics row whose scores of texts can be drawn as one."""
     chosen = metrics[(metrics["metric"] == "auc") & (metrics["unit"] == "text")]
-    chosen = chosen[chosen["selection"].isin(SELECTIONS)]
+    chosen = chosen[chosen["selection"].isin(CURVE_SELECTIONS)]
     if chosen.empty:
         return pd.DataFrame()
     units, columns, _ = scores["text"]
@@ -74,7 +74,7 @@ def _score_curves(
     drawn: dict[tuple[Any, ...], pd.DataFrame] = {}
     frames = []
     for row in chosen.to_dict("records"):
-        keys = tuple(row[key] for key in KEYS if key != "selection")
+        keys = tuple(row[key] for key in METRIC_KEYS if key != "selection")
         if keys not in drawn:
             draw = None if pd.isna(row["draw"]) else int(row["draw"])
             of_set = inside[row["evaluation_set"], draw if (row["evaluation_set"], draw) in inside else None]
@@ -86,7 +86,7 @@ def _score_curves(
             here &= of_set & (length == (-1 if pd.isna(row["length"]) else row["length"]))
             scored = here.to_numpy() & ~np.isnan(values)
             drawn[keys] = points(values[scored], label[scored])
-        frames.append(drawn[keys].assign(**{key: row[key] for key in KEYS}))
+        frames.append(drawn[keys].assign(**{key: row[key] for key in METRIC_KEYS}))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -99,7 +99,7 @@ def roc_points(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
 
 
 def densities(scores: Floats, label: Flags) -> dict[int, Floats]:
-    """Return the density at `PLACES` of members (1) and non-members (0).
+    """Return the density at `DENSITY_GRID` of members (1) and non-members (0).
 
     Gaussian kernels, Scott's rule, of min-max scores. A class whose scores are all equal has none.
     """
@@ -107,4 +107,4 @@ def densities(scores: Floats, label: Flags) -> dict[int, Floats]:
 
     scaled = (scores - scores.min()) / (scores.max() - scores.min())
     classes = {1: scaled[label], 0: scaled[~label]}
-    return {kind: gaussian_kde(own)(PLACES) for kind, own in classes.items() if np.ptp(own) > 0}
+    return {kind: gaussian_kde(own)(DENSITY_GRID) for kind, own in classes.items() if np.ptp(own) > 0}

@@ -9,7 +9,7 @@ import pandas as pd
 
 from pretrace.evaluation.comparison import compare, plan_comparisons
 from pretrace.evaluation.documents import document_metrics, welch_tests
-from pretrace.evaluation.metrics import FEW_TEXTS, KEYS, METRICS, level_of
+from pretrace.evaluation.metrics import FEW_TEXTS, METRIC_KEYS, METRICS, level_of
 from pretrace.evaluation.resampling import FEWEST_DOCUMENTS, resample
 from pretrace.evaluation.roc import Flags, Floats, Whole, compact
 from pretrace.evaluation.scores import (
@@ -28,13 +28,13 @@ from pretrace.evaluation.selection import (
     Settings,
     choose,
     mostly_empty,
-    widening,
+    widening_factors,
 )
 from pretrace.evaluation.significance import (
     AS_PUBLISHED_RESAMPLES,
-    centred,
+    centre_resamples,
     percentile_interval,
-    widened,
+    widen_resamples,
     wilson,
 )
 from pretrace.questions import known
@@ -42,10 +42,10 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.seeds import seed_of
 
-METRIC_COLUMNS = [*KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
-TEST_COLUMNS = [*KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
+METRIC_COLUMNS = [*METRIC_KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
+TEST_COLUMNS = [*METRIC_KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
 
-Rows = list[tuple[Any, ...]]
+RowValues = list[tuple[Any, ...]]
 
 
 def evaluate(
@@ -91,8 +91,8 @@ def evaluate(
         cut = [("text", of_texts, evaluation_sets) for of_texts in (scores["text"], *[whole] * pooled)]
     if "document" in scores:
         cut.append(("document", scores["document"], (EvaluationSet(),)))
-    metrics: Rows = []
-    tests: Rows = []
+    metrics: RowValues = []
+    tests: RowValues = []
     names = (study, model, benchmark_name)
     with Progress(f"evaluate {model}/{benchmark_name}", total=None, unit="slices") as progress:
         for unit, of_units, sets in cut:
@@ -119,7 +119,7 @@ def evaluate(
 
 def _evaluate_units(
     units: RankedUnits, names: tuple[str, ...], resamples: int, settings: Settings
-) -> tuple[Rows, Rows]:
+) -> tuple[RowValues, RowValues]:
     rankings = Rankings(units)
     choices = choose(units, rankings, settings)
     learned = [
@@ -143,16 +143,16 @@ def _evaluate_units(
     parts = [
         rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
     ]
-    factors = widening(units, settings)
+    factors = widening_factors(units, settings)
     of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
-    draws = widened(np.concatenate(parts, axis=1), values, of_estimands)
+    draws = widen_resamples(np.concatenate(parts, axis=1), values, of_estimands)
     texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
     ends = zip(*_intervals(estimands, draws, values, texts), strict=True)
     numbers = {
         estimand: tuple(map(float, (value, *pair)))
         for estimand, value, pair in zip(estimands, values, ends, strict=True)
     }
-    metrics: Rows = []
+    metrics: RowValues = []
     for estimand in [*grid, *chosen]:
         size = rankings.sizes(estimand.ranking)
         row = (*size, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, size))
@@ -179,7 +179,7 @@ def _intervals(
     that of a share of 3n.
     """
     rates = np.array([level_of(METRICS[estimand.metric]) is not None for estimand in estimands])
-    low, high = percentile_interval(np.where(rates[:, None], centred(draws, values), draws))
+    low, high = percentile_interval(np.where(rates[:, None], centre_resamples(draws, values), draws))
     least, greatest = wilson(values, np.maximum(texts, 1) * np.where(rates, 1.0, 3.0))
     return np.clip(np.minimum(low, least), 0, 1), np.clip(np.maximum(high, greatest), 0, 1)
 
@@ -235,10 +235,10 @@ class _Described:
         return {f"{used} of {asked} shots"} if used < asked else set()
 
 
-def _frame(rows: Rows, columns: list[str]) -> pd.DataFrame:
+def _frame(rows: RowValues, columns: list[str]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=columns)
     whole = dict.fromkeys(("draw", "length"), "Int64") | {
         name: "int64" for name in ("n_members", "n_nonmembers") if name in columns
     }
-    keys = [name for name in [*KEYS, "baseline", "metric", "test"] if name in columns]
+    keys = [name for name in [*METRIC_KEYS, "baseline", "metric", "test"] if name in columns]
     return frame.astype(whole).sort_values(keys, kind="stable", ignore_index=True)

@@ -11,17 +11,16 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import detectable_effect
+from pretrace.benchmarks.audit_design import LEVEL, detectable_effect
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
-from pretrace.evaluation.significance import LEVEL
 
 SUMMING = 1e-9
 """Sums that differ by less are equal."""
 
 
 @dataclass(frozen=True)
-class Texts:
+class AuditedTexts:
     """Texts with `scores` (texts, methods), NaN where a method has none; codes of their `document` and `slice`.
 
     `suspect`: the text is in question. `within`: labels were drawn at random within documents, which hold both kinds.
@@ -34,7 +33,7 @@ class Texts:
     suspect: Flags
     within: bool = False
 
-    def where(self, rows: Flags | Whole) -> "Texts":
+    def where(self, rows: Flags | Whole) -> "AuditedTexts":
         return replace(self, **{
             name: getattr(self, name)[rows] for name in ("scores", "document", "slice", "suspect")
         })  # fmt: skip
@@ -189,7 +188,7 @@ def exchanged_p(values: Floats, suspect: Flags, stratum: Whole, seed: int, drawn
     return float((sums >= sums[0] - SUMMING).mean())
 
 
-def units_of(texts: Texts, normal: Floats) -> Units:
+def units_of(texts: AuditedTexts, normal: Floats) -> Units:
     """Return the units of texts with these `normal` scores (texts,); texts without one take no part.
 
     Documents of the same slices are a stratum; where labels were drawn within documents, a document is one.
@@ -209,7 +208,7 @@ def units_of(texts: Texts, normal: Floats) -> Units:
     return Units(mean, number, texts.suspect[first], stratum, texts.document[first], within)
 
 
-def _slices(texts: Texts, unit: Whole) -> list[frozenset[int]]:
+def _slices(texts: AuditedTexts, unit: Whole) -> list[frozenset[int]]:
     """Return the slices of each unit's texts."""
     slices: list[set[int]] = [set() for _ in range(int(unit.max(initial=-1)) + 1)]
     for row, code in zip(unit.tolist(), texts.slice.tolist(), strict=True):

@@ -61,12 +61,12 @@ Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 BROKEN = "\ufffd"
 """What decoders give for a part of a character."""
 
-_ROWS_AT_ONCE = 5_000
+_ROWS_AT_ONCE = 5_000  # texts of a pass that are read together: of millions, all would not fit into memory
 _TYPES = {
     "text_id": "O", "tokens": "i8", "at": "i8", "suffix": "i8", "log_p": "f8", "log_p_top": "f8", "greedy": "?",
     "log_p_fifty": "f8", "repeats": "?", "token": "O", "passage": "O",
 }  # fmt: skip
-COPIES = ((3, 1_000), (5, np.inf))
+COPIED_RUNS = ((3, 1_000), (5, np.inf))
 """(tokens of a run that a model copies, at most this many tokens after the same run). The first pair finds lists that
 count; without its bound, a book would repeat itself everywhere (tests/bench/bench_repeats.py)."""
 
@@ -87,7 +87,7 @@ def windows_of(
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
     if frame.empty:
         message = "%s: no text has the %d tokens that a window takes: give longer texts, or lower the run's extraction."
-        logger.warning(message, index.manifest["benchmark"], tokens_of(extraction))
+        logger.warning(message, index.manifest["benchmark"], window_tokens(extraction))
     frame = frame.join(texts, on="text_id")
     frame["document"] = frame["document"].where(frame["document"].ne(""), frame["text_id"])
     frame = frame.sort_values(["subset", "length", "document", "text_id", "at"], ignore_index=True)[WINDOWS]
@@ -98,7 +98,7 @@ def windows_of(
     return frame
 
 
-def tokens_of(extraction: Mapping[str, Any]) -> int:
+def window_tokens(extraction: Mapping[str, Any]) -> int:
     """Return the tokens that a window and what is read before it take at least."""
     return int(extraction["suffix"] + extraction.get("prefix", extraction.get("context")))
 
@@ -130,7 +130,7 @@ def _windows_in_context(
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before it."""
     for key in _keys(index, plain, extraction):
-        beyond = _past_context(index, key.changed(windows=PAST_CONTEXT), extraction)
+        beyond = _past_context(index, key.with_changes(windows=PAST_CONTEXT), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
                 windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
@@ -181,13 +181,13 @@ def _windows_of_text(
         return pd.DataFrame()
     ids = numbers["token_ids"]
     sums = {name: values[chosen] for name, values in _sums_of(numbers, size).items()}
-    repeats = repeating(ids, size)[chosen]
+    repeats = has_repeats(ids, size)[chosen]
     passages = np.full(len(places), "", dtype=object)
     likeliest = _likeliest(np.where(repeats, np.nan, sums["log_p_top"]), size, stride)
     passages[likeliest] = decode([ids[places[i] :][:size].tolist() for i in likeliest])
     fifty = np.full(len(ids), np.nan)
     if len(ids) >= FIFTY:
-        of_fifty = np.where(repeating(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
+        of_fifty = np.where(has_repeats(ids, FIFTY), np.nan, _sums_of(numbers, FIFTY)["log_p_top"])
         fifty[FIFTY - first : len(of_fifty)] = of_fifty[FIFTY - first :]
     columns = {
         "text_id": rows[0]["text_id"],
@@ -228,14 +228,14 @@ def _sums(tokens: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     }
 
 
-def repeating(ids: np.ndarray, size: int) -> np.ndarray:
+def has_repeats(ids: np.ndarray, size: int) -> np.ndarray:
     """Tell whether half the tokens or more of each window of `size` tokens are in runs that the text had before.
 
     A model that reads the whole text copies such runs, with changes: chants, formulas of a contract, tables, lists.
     They tell nothing of training.
     """
     copied = np.zeros(len(ids), dtype=bool)
-    for run, within in COPIES:
+    for run, within in COPIED_RUNS:
         runs = pd.DataFrame(sliding_window_view(ids, min(run, len(ids))))
         since = pd.Series(runs.index).groupby([runs[place] for place in runs]).diff()
         for place in runs:
@@ -271,7 +271,7 @@ def _likeliest(log_p: np.ndarray, size: int, stride: int) -> list[int]:
     return sorted(chosen)
 
 
-def summary(
+def summarise(
     windows: pd.DataFrame,
     texts: pd.DataFrame,
     extraction: Mapping[str, Any],
@@ -286,7 +286,7 @@ def summary(
     texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
     settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
-    settings["least"] = tokens_of(extraction)
+    settings["least"] = window_tokens(extraction)
     known, rows = texts, []
     if elsewhere is not None:
         about = elsewhere[["text_id", "document", "label"]].drop_duplicates()
@@ -323,6 +323,7 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
     windows = windows.assign(
         measured=True,
         extractable=windows["log_p_top"] > least,
+        # the logarithm of (1 - p) ** tries, which a p of 1 would make infinite
         in_tries=tries * np.log1p(-np.minimum(p, 1 - 1e-16)) <= log(0.5),
         sampled=windows["log_p"] > least,
         fifty=windows["log_p_fifty"] > least,
@@ -331,9 +332,11 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
     for text_id, own in windows.groupby("text_id"):
         counted, size, tokens = own[~own["repeats"]], own["suffix"].iloc[0], own["tokens"].iloc[0]
         places = {name: counted.loc[counted[name], "at"] for name in ["measured", *SHARES]}
-        tokens_covered: dict[str, float] = {name: covered(begins, size) for name, begins in places.items()}
+        tokens_covered: dict[str, float] = {
+            name: count_covered(begins, size) for name, begins in places.items()
+        }
         has_fifty = "prefix" not in extraction and tokens >= 2 * FIFTY
-        tokens_covered["fifty"] = covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
+        tokens_covered["fifty"] = count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
         number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
         rows[text_id] = [tokens, *tokens_covered.values(), *number, longest_run(places["extractable"], size)]
     return pd.DataFrame.from_dict(rows, orient="index", columns=_COUNTS).astype(float)
@@ -354,12 +357,12 @@ def _units(texts: pd.DataFrame, keys: list[str]) -> list[Record]:
     return sorted(units, key=lambda unit: -unit["label"] if pd.notna(unit["label"]) else 1)
 
 
-def covered(places: "pd.Series[int]", size: int) -> int:
+def count_covered(places: "pd.Series[int]", size: int) -> int:
     """Count the tokens that windows of `size` tokens cover which begin at `places`, in ascending order."""
     return int(np.diff(places).clip(max=size).sum() + size * (len(places) > 0))
 
 
 def longest_run(places: "pd.Series[int]", size: int) -> int:
-    """Count the tokens of the longest stretch that windows of `size` tokens cover without a gap; see `covered`."""
+    """Count the tokens of the longest stretch that windows of `size` tokens cover without gap; see `count_covered`."""
     begins = np.concatenate([[0], np.flatnonzero(np.diff(places) > size) + 1, [len(places)]])
-    return max((covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)
+    return max((count_covered(places[begin:end], size) for begin, end in pairwise(begins)), default=0)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 EACH = "*"
 """A subset that stands for every one."""
 
-KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
+METRIC_KEYS = ["unit", *Column._fields, "subset", "length", "evaluation_set", "selection"]
 """What tells the rows of metrics, tests and curves apart."""
 
 LEVELS = (1, 5, 10)

@@ -24,9 +24,9 @@ from pretrace.runtime.logs import Progress
 from pretrace.seeds import seed_of
 from pretrace.views.prefixes import with_nonmembers
 
-KEYS = [*(key for key in metrics.KEYS if key not in ("unit", "setting", "draw")), "metric"]
-COLUMNS = [
-    *KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
+PLACEBO_KEYS = [*(key for key in metrics.METRIC_KEYS if key not in ("unit", "setting", "draw")), "metric"]
+PLACEBO_COLUMNS = [
+    *PLACEBO_KEYS, "document", "placebo", "n_members", "n_nonmembers", "value", "mean", "sd", "z", "rank", "placebos",
 ]  # fmt: skip
 """In the row of the non-members' own document (`placebo` False): `mean` and `sd` of the placebos' values, `z`, how many
 sd the value lies above the mean, its `rank` from the top (ties count against), and how many `placebos` there are; NaN
@@ -42,7 +42,7 @@ def placebos(
     settings: Settings,
     language: str = "en",
 ) -> pd.DataFrame:
-    """Return a row for each metric of each document that takes the non-members' place; columns: COLUMNS.
+    """Return a row for each metric of each document that takes the non-members' place; columns: PLACEBO_COLUMNS.
 
     `scores` and the sets are those of `evaluate`. A set without a draw is used for every document; a draw of
     prefixes only for the document of its non-member shots. Settings are chosen again for each document, and methods
@@ -62,7 +62,7 @@ def placebos(
                 label=ids.map(by_id["label"]).fillna(-1).astype(np.int64),  # no set holds label -1
                 fold=ids.map(by_id["fold"]).fillna(of_texts.units["fold"]).astype(np.int64),
             )
-            columns = _retrained(of_texts, table, language) if placebo else of_texts.scores
+            columns = _retrain(of_texts, table, language) if placebo else of_texts.scores
             sets = _sets_of(document if placebo else "", table, evaluation_sets)
             for ranked in ranked_units("text", UnitScores(units, columns, {}), sets):
                 rankings = Rankings(ranked)
@@ -78,12 +78,12 @@ def placebos(
                     chosen = {"selection": estimand.selection, "metric": metrics.METRICS[estimand.metric]}
                     rows.append(of_all | column._asdict() | chosen | {"value": value})
             progress.update()
-    return _summarised(pd.DataFrame(rows))
+    return _summarise(pd.DataFrame(rows))
 
 
 def empty_placebos() -> pd.DataFrame:
     """Return the empty table, of a benchmark without placebos."""
-    return pd.DataFrame(columns=COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
+    return pd.DataFrame(columns=PLACEBO_COLUMNS).astype({"length": "Int64", "value": float, "placebo": bool})
 
 
 def _documents(benchmark: pd.DataFrame, name: str) -> tuple[str, list[str]]:
@@ -117,7 +117,7 @@ def _sets_of(document: str, table: pd.DataFrame, sets: Sequence[EvaluationSet]) 
     ]
 
 
-def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
+def _retrain(of_texts: UnitScores, table: pd.DataFrame, language: str) -> ScoresByColumn:
     """Return the scores; methods that learn from labels learn from the table's."""
     scores = dict(of_texts.scores)
     learning = [column for column in scores if find(column.method).cross_fitted]
@@ -134,19 +134,25 @@ def _retrained(of_texts: UnitScores, table: pd.DataFrame, language: str) -> Scor
     return scores
 
 
-def _summarised(rows: pd.DataFrame) -> pd.DataFrame:
+def _summarise(rows: pd.DataFrame) -> pd.DataFrame:
     if rows.empty:
         return empty_placebos()
     rows = rows.assign(length=rows["length"].astype("Int64"))
     of_placebos = rows[rows["placebo"]]
-    summaries = of_placebos.groupby(KEYS, dropna=False)["value"].agg(mean="mean", sd="std", placebos="size")
-    pairs = of_placebos.merge(rows.loc[~rows["placebo"], [*KEYS, "value"]], on=KEYS, suffixes=("", "_real"))
+    summaries = of_placebos.groupby(PLACEBO_KEYS, dropna=False)["value"].agg(
+        mean="mean", sd="std", placebos="size"
+    )
+    pairs = of_placebos.merge(
+        rows.loc[~rows["placebo"], [*PLACEBO_KEYS, "value"]], on=PLACEBO_KEYS, suffixes=("", "_real")
+    )
     pairs = pairs.assign(rank=pairs["value"] >= pairs["value_real"])
-    summaries["rank"] = 1 + pairs.groupby(KEYS, dropna=False)["rank"].sum()
-    table = rows.merge(summaries.reset_index(), on=KEYS, how="left")
+    summaries["rank"] = 1 + pairs.groupby(PLACEBO_KEYS, dropna=False)["rank"].sum()
+    table = rows.merge(summaries.reset_index(), on=PLACEBO_KEYS, how="left")
     table["z"] = (table["value"] - table["mean"]) / table["sd"].where(table["sd"] > 0)
     table.loc[table["placebo"], ["mean", "sd", "z", "rank", "placebos"]] = np.nan
-    return table[COLUMNS].sort_values([*KEYS, "placebo", "document"], kind="stable", ignore_index=True)
+    return table[PLACEBO_COLUMNS].sort_values(
+        [*PLACEBO_KEYS, "placebo", "document"], kind="stable", ignore_index=True
+    )
 
 
 def first_of_any(frame: pd.DataFrame) -> tuple[int, int]:

@@ -32,6 +32,7 @@ def compact(weights: Floats) -> Floats:
     The largest number there is twice the pairs of a resample; float32 holds whole numbers up to 2**24.
     """
     heaviest = weights.sum(axis=0).max(initial=0)
+    # pairs are at most (heaviest / 2) ** 2, with classes of equal weight; twice that is heaviest ** 2 / 2
     return weights.astype(np.float32) if heaviest**2 / 2 <= 2**24 else weights
 
 

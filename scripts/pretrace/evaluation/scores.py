@@ -15,7 +15,7 @@ from pretrace.evaluation.roc import Flags, Floats, Whole
 from pretrace.methods.settings import Column
 from pretrace.questions.documents import document_units
 from pretrace.runtime.logs import log
-from pretrace.views.prefixes import balanced, evaluated
+from pretrace.views.prefixes import balanced_ids, evaluated_ids
 
 ScoresByColumn = dict[Column, Floats]
 """The scores of each column in the order of the units, shape (units,), NaN where a unit has none."""
@@ -64,7 +64,7 @@ def labelled_documents(benchmark: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-UNITS = {"text": text_units, "document": labelled_documents}
+UNIT_TABLES = {"text": text_units, "document": labelled_documents}
 
 
 def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
@@ -74,7 +74,7 @@ def scores_of(parts: Iterable[pd.DataFrame], benchmark: pd.DataFrame) -> Scores:
         for unit, rows in part.groupby("unit", sort=False):
             kind = str(unit)
             if kind not in scores:
-                scores[kind] = UnitScores(UNITS[kind](benchmark), {}, {})
+                scores[kind] = UnitScores(UNIT_TABLES[kind](benchmark), {}, {})
             units, columns, shots_used = scores[kind]
             rows = rows.assign(draw=rows["draw"].fillna(-1).astype(np.int64))
             places = pd.Index(units["id"]).get_indexer(pd.Index(rows["id"]))
@@ -114,7 +114,7 @@ def evaluation_sets(
     """Return `all`, and for each draw of `prefixes` (`views.prefixes.draw_prefixes`) its other two sets.
 
     `without_prefixes` leaves out the draw's whole pool and what overlaps it, or holds the texts that the benchmark
-    names for it; `balanced` then keeps as many of each class. `draws`: only these (default, every one).
+    names for it; `balanced_ids` then keeps as many of each class. `draws`: only these (default, every one).
     """
     sets = [EvaluationSet()]
     if prefixes is None:
@@ -122,8 +122,8 @@ def evaluation_sets(
     for draw in sorted(map(int, prefixes["draw"].unique())):
         if draws is not None and draw not in draws:
             continue
-        left = evaluated(prefixes, benchmark, draw)
-        ids = {"without_prefixes": left, "balanced": balanced(prefixes, benchmark, draw, left)}
+        left = evaluated_ids(prefixes, benchmark, draw)
+        ids = {"without_prefixes": left, "balanced": balanced_ids(prefixes, benchmark, draw, left)}
         nonmembers = str(prefixes.loc[prefixes["draw"].eq(draw), "nonmembers"].iloc[0])
         sets += [EvaluationSet(name, draw, text_ids, nonmembers) for name, text_ids in ids.items()]
         log.info("draw %d: %d texts, %d without its prefixes, %d balanced",

@@ -133,7 +133,9 @@ def choose(units: RankedUnits, rankings: Rankings, settings: Settings) -> Choice
     then to the lower parameters. If the other folds lack a class, the default is used, and everywhere if a class has
     fewer documents than `resampling.LEAST_DOCUMENTS`.
     """
-    weights = np.concatenate([np.ones((len(units.label), 1)), training_weights(units)], axis=1)
+    # a text may decide on the setting of the folds that it lies outside of
+    outside = units.fold[:, None] != np.array(units.folds)
+    weights = np.concatenate([np.ones((len(units.label), 1)), outside], axis=1)
     each = [RankingKey((column,)) for column in range(len(units.columns))]
     criteria = np.stack([*rankings.metrics(each, weights).values()])
     choices = Choices(_candidates(units, settings), [], [], np.zeros(len(units.columns), dtype=bool))
@@ -169,11 +171,6 @@ def edges(method: str, tried: Sequence[Mapping[str, Any]], settings: Settings) -
             ends = [end for end in (min(distinct), max(distinct)) if not settings.is_limit(method, name, end)]
             at_edge |= np.isin(values, ends)
     return at_edge
-
-
-def training_weights(units: RankedUnits) -> Floats:
-    """Return weights (texts, folds): 1 where a text lies outside the fold and may decide on the fold's setting."""
-    return (units.fold[:, None] != np.array(units.folds)).astype(np.float64)
 
 
 def _candidates(units: RankedUnits, settings: Settings) -> dict[Column, list[int]]:
@@ -234,7 +231,7 @@ def mostly_empty(units: RankedUnits, settings: Settings) -> Flags:
     return (units.scores == level[:, None]).sum(axis=1) > 0.05 * units.scored.sum(axis=1)
 
 
-def widening(units: RankedUnits, settings: Settings) -> Floats:
+def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
     learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
     return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)

@@ -6,10 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pretrace.evaluation.metrics import level_of
-from pretrace.evaluation.roc import Flags, Floats, allowed_false, ratio
-
-LEVEL = 0.05
-"""The level of tests, and the false-discovery rate at which a unit is flagged."""
+from pretrace.evaluation.roc import Floats, allowed_false, ratio
 
 AS_PUBLISHED_RESAMPLES = 10
 """Replicates of the t-test that papers' stars probably are; its p falls as they grow, so it gives no star."""
@@ -61,7 +58,7 @@ def interval(draws: Floats) -> dict[str, float]:
     return {"low": float(low[0]), "high": float(high[0])}
 
 
-def centred(draws: Floats, values: Floats) -> Floats:
+def centre_resamples(draws: Floats, values: Floats) -> Floats:
     """Return resamples (estimates, resamples) moved so that their mean is the estimate, shape (estimates,).
 
     Resamples of a true positive rate lie above it: the few non-members that score highest, which set the threshold,
@@ -74,7 +71,7 @@ def centred(draws: Floats, values: Floats) -> Floats:
     return draws + (values - mean)[:, None]
 
 
-def widened(draws: Floats, values: Floats, factors: Floats) -> Floats:
+def widen_resamples(draws: Floats, values: Floats, factors: Floats) -> Floats:
     """Return resamples (estimates, resamples) `factors` times as far from the values (estimates,), within 0 to 1."""
     return np.clip(values[:, None] + factors[:, None] * (draws - values[:, None]), 0, 1)
 
@@ -144,23 +141,6 @@ def t_test_as_published(draws: Floats) -> Result:
     # without any spread p is 0, and 1 where there is no difference
     p = 2 * stdtr(degrees, -ratio(np.abs(mean), error, empty=np.inf))
     return Result(mean - half, mean + half, np.where(mean == 0, 1.0, p))
-
-
-def placements(scores: Floats, label: Flags) -> tuple[Floats, Floats]:
-    """Return DeLong's components of an AUC: per member the non-members below it, per non-member the members above.
-
-    Both as shares, ties by half. By sorting, O(n log n), as Sun and Xu, Fast Implementation of DeLong's
-    Algorithm, IEEE SPL 2014.
-    """
-    members, nonmembers = scores[label], scores[~label]
-    per_member = _share_below(members, nonmembers)
-    return per_member, 1 - _share_below(nonmembers, members)
-
-
-def _share_below(values: Floats, others: Floats) -> Floats:
-    ascending = np.sort(others)
-    below = np.searchsorted(ascending, values, side="left") + np.searchsorted(ascending, values, side="right")
-    return below / (2 * len(others)) if len(others) else np.full(len(values), np.nan)
 
 
 def chance(metric: str, nonmembers: int) -> float:

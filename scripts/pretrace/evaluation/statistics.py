@@ -10,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.evaluation.metrics import KEYS
+from pretrace.evaluation.metrics import METRIC_KEYS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +100,7 @@ class Statistic:
         import pandas as pd
 
         computed = self.compute(inputs)
-        return typed(
+        return typed_columns(
             computed if isinstance(computed, pd.DataFrame) else pd.DataFrame(list(computed)), self.columns
         )
 
@@ -118,7 +118,7 @@ def statistic(name: str, *, reads: tuple[str, ...], columns: list[str]) -> Calla
     return register
 
 
-def typed(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
+def typed_columns(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
     """Return these columns of a table: whole numbers, numbers, and words ("" if missing)."""
     frame = frame.reindex(columns=columns)
     words = [name for name in columns if name not in _WHOLE | _NUMBERS]
@@ -127,7 +127,7 @@ def typed(frame: "pd.DataFrame", columns: list[str]) -> "pd.DataFrame":
     return frame.astype(types | {name: "float64" for name in columns if name in _NUMBERS})
 
 
-@statistic("roc", reads=("metrics", "scores", "prefixes"), columns=[*KEYS, "fpr", "tpr"])
+@statistic("roc", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "fpr", "tpr"])
 def roc(inputs: StatisticInputs) -> "pd.DataFrame":
     """Compute ROC points of each method: false and true positive rates at every threshold."""
     from pretrace.evaluation.curves import roc_curves
@@ -135,7 +135,7 @@ def roc(inputs: StatisticInputs) -> "pd.DataFrame":
     return roc_curves(inputs.table("metrics"), inputs.scores, inputs.sets)
 
 
-@statistic("density", reads=("metrics", "scores", "prefixes"), columns=[*KEYS, "label", "x", "y"])
+@statistic("density", reads=("metrics", "scores", "prefixes"), columns=[*METRIC_KEYS, "label", "x", "y"])
 def density(inputs: StatisticInputs) -> "pd.DataFrame":
     """Compute densities `y` of each method's scores, scaled to `x` from 0 to 1 over both classes, by label."""
     from pretrace.evaluation.curves import density_curves

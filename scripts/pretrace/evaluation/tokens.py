@@ -16,11 +16,11 @@ from pretrace.evaluation.scores import EvaluationSet
 from pretrace.evaluation.significance import interval, percentile_interval
 from pretrace.methods.settings import parse_setting
 from pretrace.methods.statistics import ABSENT, TokenStatistics
-from pretrace.methods.surp import surprising
+from pretrace.methods.surp import is_surprising
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.seeds import seed_of
-from pretrace.views.readings import KINDS, PassKey, Reading, Shots
+from pretrace.views.readings import PREFIX_KINDS, PassKey, Reading, Shots
 
 BINS = 5
 """Equally filled bins of entropy, each with a mean."""
@@ -76,7 +76,7 @@ class Passes:
     def drawn_shots(self, texts: pd.DataFrame, reading: Reading) -> list[Shots]:
         """Return the shots drawn from the benchmark that a pass puts before all the texts, in a fixed order."""
         given = [other.shots for other in self.complete(texts) if replace(other, shots=None) == reading]
-        drawn = [shots for shots in given if shots and shots.prefix.kind in KINDS]
+        drawn = [shots for shots in given if shots and shots.prefix.kind in PREFIX_KINDS]
         plain = [shots for shots in drawn if not (shots.inner_start or shots.prefix.manipulated)]
         return sorted(
             plain, key=lambda shots: (shots.prefix.kind, shots.prefix.separator, shots.draw, shots.count)
@@ -166,7 +166,7 @@ def resampled_distances(values: Floats, reference: Floats, weights: Floats) -> F
 
 @dataclass(frozen=True)
 class Tokens:
-    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `surprising`.
+    """All scored tokens of a class, a row each: `text` (its number), `entropy`, `logprob`, `is_surprising`.
 
     `weights` has shape (texts of the class, resamples): how often each text was drawn, in resamples of both classes.
     """
@@ -193,7 +193,7 @@ def token_curves(passes: Passes) -> pd.DataFrame:
         for reading in passes.readings(texts):
             rows = [passes.index.rows[key] for key in passes.keys(texts) if key.reading == reading]
             if all(row["statistics"] != "logprobs" for row in rows):
-                tokens = tokens_of(passes, texts, reading)
+                tokens = class_tokens(passes, texts, reading)
                 points = [
                     own.surprising[["entropy", "logprob"]]
                     .set_axis(["x", "y"], axis=1)
@@ -205,10 +205,10 @@ def token_curves(passes: Passes) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def tokens_of(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
+def class_tokens(passes: Passes, texts: pd.DataFrame, reading: Reading) -> dict[int, Tokens]:
     """Return the tokens of members (1) and non-members (0); raises if either class has none.
 
-    Which tokens are surprising `methods.surp.surprising` says, at SURP's default setting.
+    Which tokens are surprising `methods.surp.is_surprising` says, at SURP's default setting.
     """
     frame = passes.rows(texts, reading)
     texts = texts[texts["label"].notna()].set_index("text_id")
@@ -232,7 +232,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
         [np.asarray(values, dtype=np.float64) for values in texts[name]] for name in ("logprobs", "entropies")
     )
     flags = [
-        surprising(
+        is_surprising(
             TokenStatistics(ABSENT, np.arange(len(own)), own, entropy), setting["eps"], setting["percentile"]
         )
         for own, entropy in zip(logprobs, entropies, strict=True)
@@ -250,6 +250,7 @@ def _token_frame(texts: pd.DataFrame, setting: Mapping[str, Any]) -> pd.DataFram
 def _shares(tokens: Mapping[int, Tokens]) -> Iterator[pd.DataFrame]:
     """Yield the share of each class's tokens (percent) in hexagons that cover the tokens of both."""
     everything = pd.concat([own.frame for own in tokens.values()])
+    # a few tokens of tiny probability would stretch the axis; entropy has a maximum anyway
     extent = (0, float(everything["entropy"].max()), float(everything["logprob"].quantile(0.0005)), 0)
     for label, own in tokens.items():
         x, y = hexagons(own.frame["entropy"].to_numpy(), own.frame["logprob"].to_numpy(), extent)
@@ -264,6 +265,7 @@ def hexagons(x: Floats, y: Floats, extent: tuple[float, float, float, float]) ->
     Centres lie on two grids, one shifted by half a step both ways; a point belongs to the nearer one, where squared
     steps of y count three times.
     """
+    # as hexbin, so that the greatest x lies inside the last hexagon
     padding = 1e-9 * (extent[1] - extent[0])
     start = np.array([extent[0] - padding, extent[2]])
     step = (np.array([extent[1] + padding, extent[3]]) - start) / HEXAGONS

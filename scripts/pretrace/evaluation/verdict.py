@@ -6,15 +6,15 @@ from typing import Literal
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import (
+    LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
-    counted,
+    count_noun,
     documents_for_checks,
     known_for_p,
 )
 from pretrace.evaluation.audit import COMBINED
 from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
-from pretrace.evaluation.significance import LEVEL
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
 
@@ -65,7 +65,7 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     if failed := failed_checks(frame):
         same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
         return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
-    few = f"{counted(documents, 'document')} in question and {counted(known, 'known document')}"
+    few = f"{count_noun(documents, 'document')} in question and {count_noun(known, 'known document')}"
     if pd.isna(p) or design["ways"] * LEVEL < 1:
         why = f"with {few}, no p can be as low as {LEVEL:g}"
         return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))

@@ -16,10 +16,8 @@ from pretrace.methods.settings import (
     empty_score,
     find,
     is_limit,
-    most_shots,
     obstacle,
     parse_setting,
-    prefix_needs,
     prefix_passes,
     setting_name,
     settings,
@@ -34,6 +32,6 @@ from pretrace.methods.scoring import score  # noqa: E402  (after the methods tha
 
 __all__ = [
     "INPUTS", "METHODS", "NEEDS", "Chosen", "Inputs", "LabelledTexts", "Method", "TokenStatistics", "altered_views",
-    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method", "most_shots", "obstacle",
-    "parse_setting", "prefix_needs", "prefix_passes", "score", "setting_name", "settings",
+    "cross_fitted", "empty_score", "find", "input_kind", "is_limit", "method", "obstacle",
+    "parse_setting", "prefix_passes", "score", "setting_name", "settings",
 ]  # fmt: skip

@@ -41,7 +41,7 @@ def blind(texts: LabelledTexts) -> dict[str, float]:
 
 
 def _less(decisions: dict[str, float], others: dict[str, float]) -> dict[str, float]:
-    """Return decision values minus the mean of others, if there are any."""
+    """Return decision values minus the mean of the others, if any."""
     mean = float(np.mean(list(others.values()))) if others else 0.0
     return {id: decision - mean for id, decision in decisions.items()}
 

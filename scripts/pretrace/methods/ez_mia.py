@@ -5,7 +5,7 @@ import numpy as np
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import TokenStatistics
 
-STRONGEST = 1e12
+STRONGEST = 1e12  # above every ratio of sums of nats, and finite, because scores are
 
 
 @method("ez_mia", needs=("logprobs", "ranks", "reference", "aligned_reference"))

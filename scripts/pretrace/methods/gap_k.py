@@ -3,7 +3,7 @@ import numpy as np
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Count, Share, TokenStatistics, mean_of_lowest, window_means
 
-SMALLEST_VARIANCE = 1e-8
+SMALLEST_VARIANCE = 1e-8  # a prediction that is sure of its token has no spread to divide by
 
 
 @method("gap_k", needs=("logprobs", "variances", "highest"), grid={"window": (1, 3, 6)})

@@ -17,20 +17,20 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 from pretrace.views.prefixes import shot_texts
 from pretrace.views.readings import PassKey, Prefix, Shots
-from pretrace.views.stored import StoredView, viewed
+from pretrace.views.stored import ViewTexts, view_texts
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-ROWS_AT_ONCE = 5_000
+ROWS_AT_ONCE = 5_000  # texts whose statistics are alive at a time
 
-Row = TokenStatistics | str
+TextStatistics = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
 Complete = Callable[[str, Any], TokenStatistics | str]
 """(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
-there are none in place of the statistics."""
+they have none in place of the statistics."""
 
 Opened = TypeVar("Opened")
 
@@ -54,7 +54,7 @@ class ScoreKey(NamedTuple):
     inner_start: bool = False
 
 
-class PassReader(dict[str, list[Row]]):
+class PassReader(dict[str, list[TextStatistics]]):
     """Text id -> the rows of its variants, in order, of some of a slice's texts at a time; see `step`.
 
     A pass of 10^6 texts is never in memory as a whole. Its file is ordered by text id.
@@ -62,7 +62,7 @@ class PassReader(dict[str, list[Row]]):
 
     def __init__(self, batches: "Iterator[pa.RecordBatch]") -> None:
         self._batches = batches
-        self._ahead: list[tuple[str, int, Row]] = []
+        self._ahead: list[tuple[str, int, TextStatistics]] = []
 
     def step(self, last: str) -> None:
         """Go on to the texts after the last step's, up to the id `last`."""
@@ -80,7 +80,7 @@ class PassReader(dict[str, list[Row]]):
             self[id] = [row for _, _, row in sorted(of_text, key=lambda row: row[1])]
         del self._ahead[:reached]
 
-    def only(self, id: str) -> Row | None:
+    def only(self, id: str) -> TextStatistics | None:
         """Return the row of a text, in a pass over the texts themselves; None if it has none."""
         rows = self.get(id, [])
         if len(rows) > 1:
@@ -92,14 +92,14 @@ class PassReader(dict[str, list[Row]]):
         return row.logprobs if isinstance(row, TokenStatistics) else ABSENT
 
 
-def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, Row]]:
+def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, TextStatistics]]:
     token_ids = _arrays(batch, "token_ids", np.int64)
     numbers = {name: _arrays(batch, name, np.float64) for name in ("logprobs", *FULL_VOCABULARY)}
     columns = ("text_id", "variant", "skipped", "shots_used")
     ids, variants, reasons, shots_used = (batch[column].to_pylist() for column in columns)
-    rows: list[tuple[str, int, Row]] = []
+    rows: list[tuple[str, int, TextStatistics]] = []
     for i, reason in enumerate(reasons):
-        statistics: Row = reason or "no scored token"
+        statistics: TextStatistics = reason or "no scored token"
         if not reason and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
             statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=shots_used[i])
@@ -133,7 +133,7 @@ class Inputs:
     """The files of further inputs by kind (`registry.INPUTS`) and by the name that runs have for them."""
     prefixes: "pd.DataFrame | None" = None
     """The shots drawn from the benchmark."""
-    views: Mapping[str, StoredView] = field(default_factory=dict)
+    views: Mapping[str, ViewTexts] = field(default_factory=dict)
     """The stored views among the views of the texts, by name."""
     language: str = ""
     """The benchmark's language tag."""
@@ -145,7 +145,7 @@ class Inputs:
     def statistics(
         self, plain: PassKey, methods: Sequence[Method]
     ) -> Iterator[dict[str, TokenStatistics | str]]:
-        """Yield some texts at a time by id: their statistics with altered texts, or the reason why there are none.
+        """Yield some texts at a time by id: their statistics with altered texts, or the reason why they have none.
 
         Every open pass goes along.
         """
@@ -160,7 +160,7 @@ class Inputs:
                 "manifest in results/passes/ and run the same command again."
             )
         views = {need: view for need, view in ALTERED_VIEWS.items() if need in needs}
-        altered = {need: self.rows(plain.changed(altered=view)) for need, view in views.items()}
+        altered = {need: self.rows(plain.with_changes(altered=view)) for need, view in views.items()}
         absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
@@ -184,7 +184,7 @@ class Inputs:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
         readers = {
-            FIELDS[need]: self.rows(plain.changed(shots=Shots(prefix, key.draw, count, key.inner_start)))
+            FIELDS[need]: self.rows(plain.with_changes(shots=Shots(prefix, key.draw, count, key.inner_start)))
             for need, (prefix, count) in passes.items()
         }
 
@@ -201,7 +201,7 @@ class Inputs:
         return after_prefixes
 
     def rows(self, key: PassKey, index: PassIndex | None = None) -> PassReader:
-        """Return the one reader of a pass by the model, or of another `index`; empty if there is no such pass."""
+        """Return the one reader of a pass by the model, or of another `index`; empty without such a pass."""
         index = self.passes if index is None else index
         if (id(index), key) not in self._readers:
             batches = index.batches(key, ROWS_AT_ONCE) if key in index.rows else iter(())
@@ -224,7 +224,7 @@ class Inputs:
             frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
             view = plain.reading.view
             if view != "original":
-                seen = dict(viewed(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
+                seen = dict(view_texts(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
                 frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
             self._texts[plain] = frame
         return self._texts[plain]

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from pretrace.methods.inputs import Complete, Inputs, Row
+from pretrace.methods.inputs import Complete, Inputs, TextStatistics
 from pretrace.methods.registry import input_kind
 from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
@@ -39,11 +39,11 @@ def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
         return lambda id, text: text
     rows = inputs.rows(plain, index)
     return lambda id, text: replace(
-        text, reference=rows.logprobs(id), aligned_reference=aligned(text, rows.only(id))
+        text, reference=rows.logprobs(id), aligned_reference=aligned_logprobs(text, rows.only(id))
     )
 
 
-def aligned(text: TokenStatistics, row: Row | None) -> Floats:
+def aligned_logprobs(text: TokenStatistics, row: TextStatistics | None) -> Floats:
     """Return the log-probabilities of another model's row of the text if its tokens are known to be the same."""
     if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
         return ABSENT
@@ -56,7 +56,7 @@ def aligned(text: TokenStatistics, row: Row | None) -> Floats:
 )  # fmt: skip
 def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
     """Add the log-probabilities of a text's neighbours in a view."""
-    variants = inputs.rows(plain.changed(altered=view), inputs.passes)
+    variants = inputs.rows(plain.with_changes(altered=view), inputs.passes)
 
     def complete(id: str, text: TokenStatistics) -> TokenStatistics:
         rows = [row for row in variants.get(id, []) if isinstance(row, TokenStatistics)]

@@ -3,7 +3,7 @@ import numpy as np
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
 
-SMALLEST_VARIANCE = 1e-6
+SMALLEST_VARIANCE = 1e-6  # a prediction that is sure of its token has no spread to divide by
 
 
 @method(

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import TokenStatistics, withheld_words
 
-SHORTEST = 3
+SHORTEST_SPAN = 3
 """Words of a span."""
-LONGEST = 12
+LONGEST_SPAN = 12
 """Words that a span must have for the last term of the creativity index."""
 
 OVER: dict[str, Callable[[list[float]], float]] = {"mean": mean, "median": median, "max": max, "min": min}
@@ -22,7 +22,7 @@ OVER: dict[str, Callable[[list[float]], float]] = {"mean": mean, "median": media
 def ngram_coverage(
     text: TokenStatistics,
     *,
-    n: Annotated[int, (SHORTEST - 1, LONGEST)] = SHORTEST,
+    n: Annotated[int, (SHORTEST_SPAN - 1, LONGEST_SPAN)] = SHORTEST_SPAN,
     form: Literal["coverage", "creativity"] = "coverage",
     over: Literal["mean", "median", "max", "min"] = "mean",
 ) -> float:
@@ -39,16 +39,16 @@ def ngram_coverage(
     scores = []
     for sample in text.continuations:
         spans = span_lengths(withheld_words(sample, like=text.text), source)
-        lengths = [n] if form == "coverage" else range(2, LONGEST + 1)
-        scores.append(sum(covered(spans, length) for length in lengths))
+        lengths = [n] if form == "coverage" else range(2, LONGEST_SPAN + 1)
+        scores.append(sum(share_covered(spans, length) for length in lengths))
     return float(OVER[over](scores))
 
 
 def span_lengths(words: list[str], source: str) -> list[int]:
-    """Return for each word the most words of a run around it that the source has too, 0 below `SHORTEST`."""
+    """Return for each word the most words of a run around it that the source has too, 0 below `SHORTEST_SPAN`."""
     lengths = [0] * len(words)
     for start in range(len(words)):
-        end = start + SHORTEST
+        end = start + SHORTEST_SPAN
         if end > len(words) or " ".join(words[start:end]) not in source:
             continue
         while end < len(words) and " ".join(words[start : end + 1]) in source:
@@ -57,6 +57,6 @@ def span_lengths(words: list[str], source: str) -> list[int]:
     return lengths
 
 
-def covered(spans: list[int], length: int) -> float:
+def share_covered(spans: list[int], length: int) -> float:
     """Return the share of the words that lie in a span of `length` words or more."""
-    return sum(span >= max(length, SHORTEST) for span in spans) / max(len(spans), 1)
+    return sum(span >= max(length, SHORTEST_SPAN) for span in spans) / max(len(spans), 1)

@@ -11,7 +11,7 @@ def prefix_similarity(texts: LabelledTexts, *, shots: Count = 7) -> dict[str, fl
 
     The control beside methods with a prefix: it sees no model, so it says how much of their ranking may come
     from shots that are like the texts of their class. Tf-idf of word 1-2-grams as in `blind`, fitted on the
-    texts, without their labels. Where no text holds a word there is no score.
+    texts, without their labels. Texts without any word have no score.
     """
     prefixes = ["\n".join(texts.given_member), "\n".join(texts.given_nonmember)]
     counts = word_counts([*texts.texts, *prefixes], texts.language)

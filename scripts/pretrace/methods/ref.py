@@ -10,7 +10,7 @@ from pretrace.methods.statistics import TokenStatistics, loss_ratio, mean
 def ref(
     text: TokenStatistics, *, form: Literal["difference", "ratio", "con_recall_code"] = "difference"
 ) -> float:
-    """-(L(x) - L_ref(x)), the loss against that of a reference model, in nats a token.
+    """-(L(x) - L_ref(x)), the loss against a reference model's, in nats per token.
 
     `form=ratio` is -L(x) / L_ref(x), as DC-PDD's code; `form=con_recall_code` is LL(x) - exp(LL_ref(x)), LL less the
     reciprocal of the reference's perplexity, as Con-ReCall's.

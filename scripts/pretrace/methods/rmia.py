@@ -35,7 +35,7 @@ def _by_text(path: Path) -> Mapping[str, tuple[Floats, Floats]]:
 def rmia(text: TokenStatistics) -> float:
     """ln p(x | theta) - ln p(x), nats a token; p(x) is the mean likelihood under models trained on x and models not.
 
-    A likelihood is that of a mean token, exp LL(x); both kinds of shadow models count alike. RMIA itself is the share
+    A likelihood is a mean token's, exp LL(x); both kinds of shadow models count alike. RMIA itself is the share
     of population texts z with ratio(x) / ratio(z) >= gamma. With gamma = 1 and every text as z it ranks texts as this
     ratio does, so that the ROC curve is the same; with fewer z texts tie, and another gamma gives other ties.
 

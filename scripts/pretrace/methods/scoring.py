@@ -20,23 +20,23 @@ from pretrace.views.readings import PassKey, Prefix, Reading, Shots
 if TYPE_CHECKING:
     import pandas as pd
 
-COLUMNS = ["unit", "id", *Column._fields, "shots_used", "score"]
+SCORE_COLUMNS = ["unit", "id", *Column._fields, "shots_used", "score"]
 """The columns of the scores table."""
 
 _ROWS = 1 << 18
 """Of one part of the table, if a setting has fewer texts."""
 
-Settings = dict[str, dict[str, Value]]
+NamedSettings = dict[str, dict[str, Value]]
 """Name of a setting -> its parameters."""
 
-Wanted = dict[ScoreKey, Settings]
+WantedSettings = dict[ScoreKey, NamedSettings]
 
 
 def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.DataFrame"]:
     """Yield the scores table of the resolved runs of one model and benchmark, a row for each text and `Column`.
 
     It comes in parts, at least one, each with all texts of some settings in one subset and length: of 10^6 texts the
-    rows would not fit into memory. The order is that of `plan`. A method whose needs are not met has no row, and
+    rows would not fit into memory. The order is as in `plan`. A method whose needs are not met has no row, and
     neither has a text without a scored token; the log counts them. A score that is not finite raises `InputError`.
     """
     start = time.monotonic()
@@ -49,7 +49,7 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
             scores += block.scores.size
             texts.update(block.ids)
     if not scores:
-        yield from _frames(Block([Column()], [], [], np.empty((0, 1))))
+        yield from _frames(ScoreBlock([Column()], [], [], np.empty((0, 1))))
     for (method, reason), count in sorted(inputs.unscored.items()):
         log.info("%s: no score for %d texts of %s: %s", method, count, runs[0]["benchmark"], reason)
     log.info("%d scores of %d texts in %.1f s", scores, len(texts), time.monotonic() - start)
@@ -57,16 +57,16 @@ def score(runs: Sequence[Mapping[str, Any]], inputs: Inputs) -> Iterator["pd.Dat
 
 def plan(
     runs: Sequence[Mapping[str, Any]], benchmark: "pd.DataFrame", language: str, *, has_prefixes: bool = False
-) -> dict[PassKey, Wanted]:
+) -> dict[PassKey, WantedSettings]:
     """Return the settings to score for each plain pass over the texts, sorted and without repeats.
 
     A method that needs a corpus, a reference model or neighbours is scored with each that its run names, and
     one that needs prefixes with each draw. A method that cannot apply to a run is left out, and the log says why.
     """
     slices = slices_of(benchmark)
-    planned: dict[PassKey, Wanted] = {}
+    planned: dict[PassKey, WantedSettings] = {}
     for run in runs:
-        wanted = _wanted(run, language, has_prefixes)
+        wanted = _wanted_settings(run, language, has_prefixes)
         for view in run["views"]:
             for slice in chosen_slices(slices, run.get("subsets"), run.get("lengths")):
                 plain = PassKey(Reading(view, run["start_token"]), slice)
@@ -78,8 +78,8 @@ def plan(
     }
 
 
-def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted:
-    wanted: Wanted = {}
+def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) -> WantedSettings:
+    wanted: WantedSettings = {}
     for request in run["methods"]:
         id = request["method"]
         hindered = obstacle(id, run, language=language, has_prefixes=has_prefixes)
@@ -98,7 +98,7 @@ def _wanted(run: Mapping[str, Any], language: str, has_prefixes: bool) -> Wanted
 
 
 @dataclass(frozen=True)
-class Block:
+class ScoreBlock:
     """Scores [texts, columns] of one method over a slice; `shots_used` by text, None without a prefix."""
 
     columns: list[Column]
@@ -113,7 +113,7 @@ def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Col
     return [column._replace(setting=setting) for setting in settings]
 
 
-def _frames(block: Block) -> Iterator["pd.DataFrame"]:
+def _frames(block: ScoreBlock) -> Iterator["pd.DataFrame"]:
     """Yield the block's rows, column by column, in parts of whole columns."""
     import pandas as pd
 
@@ -128,16 +128,16 @@ def _frames(block: Block) -> Iterator["pd.DataFrame"]:
             id=block.ids * len(columns),
             shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
             score=block.scores[:, start : start + at_once].T.ravel(),
-        )[COLUMNS]
+        )[SCORE_COLUMNS]
         words = dict.fromkeys(("unit", "id", *Column._fields), str)
         yield frame.astype({name: kind for name, kind in words.items() if name != "draw"})
 
 
-def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
-    from pretrace.passes.requests import STATISTICS  # with pandas, which planning does without
+def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[ScoreBlock]:
+    from pretrace.passes.requests import TOKEN_STATISTICS  # with pandas, which planning does without
 
     stored = inputs.passes.rows.get(plain, {}).get("statistics", "full")
-    lacking = {*FULL_VOCABULARY} - {*STATISTICS[stored]}
+    lacking = {*FULL_VOCABULARY} - {*TOKEN_STATISTICS[stored]}
     groups = [(key, group) for key, named in wanted.items() for group in _groups(key.method, named, lacking)]
     text_scores = {
         number: _TextScores(plain, key, group, inputs)
@@ -154,9 +154,9 @@ def _blocks(plain: PassKey, wanted: Wanted, inputs: Inputs) -> Iterator[Block]:
         yield block
 
 
-def _groups(id: str, named: Settings, lacking: set[str]) -> list[Settings]:
+def _groups(id: str, named: NamedSettings, lacking: set[str]) -> list[NamedSettings]:
     """Group the settings of a method that read the same passes and need the same of the statistics that are lacking."""
-    groups: dict[tuple[frozenset[str], tuple[tuple[Prefix, int], ...]], Settings] = {}
+    groups: dict[tuple[frozenset[str], tuple[tuple[Prefix, int], ...]], NamedSettings] = {}
     for name, params in named.items():
         key = find(id).needs_of(params) & lacking, tuple(prefix_passes(id, params).values())
         groups.setdefault(key, {})[name] = params
@@ -166,7 +166,7 @@ def _groups(id: str, named: Settings, lacking: set[str]) -> list[Settings]:
 class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
-    def __init__(self, plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> None:
+    def __init__(self, plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> None:
         self.method, self._plain, self._key, self._named = find(key.method), plain, key, named
         needs = frozenset[str]().union(*map(self.method.needs_of, named.values()))
         self._needs = [need for need in self.method.needs if need in needs]
@@ -202,12 +202,12 @@ class _TextScores:
                 return f"missing: {NEEDS[need]}"
         return ""
 
-    def block(self) -> Block:
+    def block(self) -> ScoreBlock:
         scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
-        return Block(_columns(self._plain, self._key, self._named), self._ids, self._used, scores)
+        return ScoreBlock(_columns(self._plain, self._key, self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inputs) -> Block:
+def _benchmark_block(plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> ScoreBlock:
     """Score texts, as the view has them, by a method without a model; shots are as they are."""
     method = find(key.method)
     frame = inputs.texts(plain)
@@ -231,10 +231,10 @@ def _benchmark_block(plain: PassKey, key: ScoreKey, named: Settings, inputs: Inp
         inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
     scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
     used = max((drawn.count for drawn in shots.values()), default=None)
-    return Block(_columns(plain, key, named), ids, [used] * len(ids), scores)
+    return ScoreBlock(_columns(plain, key, named), ids, [used] * len(ids), scores)
 
 
-def _check_finite(block: Block) -> None:
+def _check_finite(block: ScoreBlock) -> None:
     for row, place in np.argwhere(~np.isfinite(block.scores))[:1]:
         column = block.columns[place]
         raise InputError(

@@ -1,8 +1,10 @@
 """A method at a setting, one value for each parameter: how it is written, and what it needs of a run."""
 
 import itertools
+import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pretrace.methods.registry import (
@@ -79,7 +81,7 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
         name, equals, value = part.partition("=")
         if not equals:
             raise InputError(f"setting '{setting}' of '{id}': '{part}' is not key=value.")
-        params[name] = _value(method, name, _read(value))
+        params[name] = _value(method, name, _parse_value(value))
     return params
 
 
@@ -149,7 +151,7 @@ def written_value(value: Value) -> str:
     return value if isinstance(value, str) else format(value, "g")
 
 
-def _read(written: str) -> Value:
+def _parse_value(written: str) -> Value:
     if written in ("true", "false"):
         return written == "true"
     for number in (int, float):
@@ -181,7 +183,7 @@ def obstacle(
 
     `run`: the inputs that it names, as `InputKind.names` reads them. `language` is a language tag ("en", "zh-Hans"),
     "" if it is unknown; `has_prefixes` says whether shots are drawn from the benchmark; `lacking` are the statistics
-    of tokens that the model does not give; `log_probabilities` is false for models without those of a text's tokens.
+    of tokens that the model does not give; `log_probabilities` is false for models that give none of a text's tokens.
     """
     method = find(id)
     needs = set(method.needs)
@@ -228,27 +230,33 @@ class Chosen(Keys):
     method: str
     parameters: dict[str, Any] = {}
 
+    @property
+    def settings(self) -> dict[str, dict[str, str]]:
+        """The written parameters of each setting, by the setting's name."""
+        return _named_settings(self.method, json.dumps(self.parameters, sort_keys=True))
 
-def most_shots(methods: Iterable[Chosen]) -> int:
-    """Return the most shots that any setting of a run's methods takes, 0 if none takes any."""
-    counts = (
-        int(str(params["shots"]))
-        for chosen in methods
-        if PREFIXES.keys() & set(find(chosen.method).needs)
-        for params in settings(chosen.method, chosen.parameters)
-    )
-    return max(counts, default=0)
+    @property
+    def shots(self) -> int:
+        """The most shots that a setting takes, 0 if none takes any."""
+        if not PREFIXES.keys() & set(find(self.method).needs):
+            return 0
+        return max(int(str(params["shots"])) for params in settings(self.method, self.parameters))
+
+    @property
+    def prefixes(self) -> set[tuple[Prefix, int]]:
+        """The (prefix, number of shots) whose passes the settings need, in each of the run's draws and views.
+
+        Methods that read texts alone need the shots, and no pass.
+        """
+        method = find(self.method)
+        if method.scope != "text" or not PREFIXES.keys() & set(method.needs):
+            return set()
+        every = settings(self.method, self.parameters)
+        return {need for params in every for need in prefix_passes(self.method, params).values()}
 
 
-def prefix_needs(methods: Iterable[Chosen]) -> set[tuple[Prefix, int]]:
-    """Return the (prefix, number of shots) whose passes a run's methods need, in each of its draws and views.
-
-    Methods that read texts alone need the shots, and no pass.
-    """
-    return {
-        wanted
-        for chosen in methods
-        if find(chosen.method).scope == "text" and PREFIXES.keys() & set(find(chosen.method).needs)
-        for params in settings(chosen.method, chosen.parameters)
-        for wanted in prefix_passes(chosen.method, params).values()
-    }
+# the runs of a study name the same few choices thousands of times
+@cache
+def _named_settings(id: str, parameters: str) -> dict[str, dict[str, str]]:
+    names = (setting_name(id, values) for values in settings(id, json.loads(parameters)))
+    return {name: written_parameters(name) for name in names}

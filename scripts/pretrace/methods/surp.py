@@ -22,10 +22,10 @@ def surp(
     how numpy defines the percentile "in a sorted copy", so it is taken by rank, not as a point in the range.
     Zhang and Wu, Adaptive Pre-training Data Detection for LLMs via Surprising Tokens, 2024.
     """
-    logprobs = text.logprobs[surprising(text, eps, percentile)]
+    logprobs = text.logprobs[is_surprising(text, eps, percentile)]
     return mean(logprobs) if len(logprobs) else empty
 
 
-def surprising(text: TokenStatistics, eps: float, percentile: int) -> npt.NDArray[np.bool_]:
+def is_surprising(text: TokenStatistics, eps: float, percentile: int) -> npt.NDArray[np.bool_]:
     """Return [n], which tokens are surprising; both inequalities are strict."""
     return (text.entropies < eps) & (text.logprobs < text.percentiles[percentile])

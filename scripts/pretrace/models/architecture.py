@@ -23,7 +23,7 @@ _FLAGS = {
     "experts_implementation": None,
     "_experts_implementation": None,
 }
-"""The settings of config.json that say how a model is run, not what it is: as the engine needs them."""
+"""The settings of config.json that say how a model is run, not what it computes: as the engine needs them."""
 
 _CONTEXT_KEYS = ("max_position_embeddings", "n_positions", "max_seq_len", "seq_length")
 _PROBE = 8  # tokens

@@ -126,7 +126,7 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
 
 
 @contextmanager
-def placed(out_dir: Path) -> Iterator[Path]:
+def checkpoint_folder(out_dir: Path) -> Iterator[Path]:
     """Give an empty folder to build a checkpoint in; its files move to `out_dir` when the block ends without error.
 
     The record in `out_dir` is removed first and must be written afterwards: a checkpoint with a record is complete.

@@ -54,7 +54,7 @@ def hold_gpus(count: int = 1) -> list[int]:
 
 
 def lock_free(names: Sequence[str], count: int, folder: Path) -> list[int]:
-    """Lock the first `count` free GPUs of `names` (all, if there are fewer) by files in `folder`; return their places.
+    """Lock the first `count` free GPUs of `names` (all of fewer) by files in `folder`; return their places.
 
     Waits until enough are free. The locks end with the process.
     """

@@ -182,7 +182,7 @@ class ModelEntry(Keys):
     one."""
     quantise: Maybe[Literal[8, 4]] = None
     """Load the weights in this many bits. Needs a GPU and the package bitsandbytes. Its passes are stored apart
-    from those of the full weights."""
+    from the full weights' passes."""
     resources: Resources = Resources()
     """For a scheduler: `gpu`, `mem_mb`, `runtime` (minutes) and `threads` of its passes, answers, views and
     paraphrases."""

@@ -14,7 +14,7 @@ from pretrace.models.checkpoint import (
     write_checkpoint,
 )
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import Listing, explained, listing, pinned, snapshot
+from pretrace.runtime.hub import Listing, explain_failures, list_files, snapshot, use_pins
 from pretrace.runtime.logs import log
 
 _WEIGHTS = ("model*.safetensors", "model.safetensors.index.json")
@@ -40,7 +40,7 @@ def fetch_model(
     try:
         settings = snapshot(hub, "model", revision, patterns[len(_WEIGHTS) :])
         _check_settings(settings.folder, remote_code)
-        with pinned(None):  # these are commits already
+        with use_pins(None):  # these are commits already
             fetched = snapshot(hub, "model", settings.commit, patterns)
             if not any(name.endswith(".safetensors") for name in fetched.files):
                 fetched = snapshot(hub, "model", conversion(hub, revision, fetched.commit), patterns)
@@ -61,11 +61,11 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     needs a package that is not installed.
     """
     patterns = _patterns(remote_code)
-    whole = listing(hub, "model", revision, fetchable=True)
-    files = whole.matching(patterns)
+    whole = list_files(hub, "model", revision, fetchable=True)
+    files = whole.select(patterns)
     if not any(name.endswith(".safetensors") for name in files.files):
-        with pinned(None):
-            files = listing(hub, "model", conversion(hub, revision, whole.commit)).matching(patterns)
+        with use_pins(None):
+            files = list_files(hub, "model", conversion(hub, revision, whole.commit)).select(patterns)
     if ADAPTER in files.files:
         raise InputError(f"{hub} at '{revision}' has an adapter beside it ({ADAPTER}): name a merged model.")
     shards = [re.fullmatch(r"(.+-)(\d+)(-of-)(\d+)(\.safetensors)", name) for name in files.files]
@@ -108,19 +108,19 @@ def conversion(hub: str, revision: str, commit: str) -> str:
     """
     from huggingface_hub import HfApi
 
-    with explained(hub, "model", revision):
+    with explain_failures(hub, "model", revision):
         proposals = list(HfApi().get_repo_discussions(hub, author=_CONVERTER, discussion_type="pull_request"))
     of_bot = [
         str(proposal.git_reference)
         for proposal in proposals
         if (proposal.author, proposal.title, proposal.status) == (_CONVERTER, _CONVERSION, "open")
     ]
-    with pinned(None):
-        original = listing(hub, "model", commit).matching(_CONVERTED).files
-        converted = {reference: listing(hub, "model", reference) for reference in of_bot}
+    with use_pins(None):
+        original = list_files(hub, "model", commit).select(_CONVERTED).files
+        converted = {reference: list_files(hub, "model", reference) for reference in of_bot}
     refused = f"no conversion by {_CONVERTER}"
     for reference, proposed in converted.items():
-        files = proposed.matching(_CONVERTED).files
+        files = proposed.select(_CONVERTED).files
         either = original.keys() | files.keys()
         different = sorted(name for name in either if original.get(name) != files.get(name))
         if not different and any(fnmatchcase(name, _PICKLED) for name in original):

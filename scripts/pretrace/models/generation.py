@@ -7,7 +7,7 @@ import torch
 import transformers
 
 
-def written(
+def generate(
     model: Any,
     tokenizer: Any,
     prompts: Sequence[Sequence[int]],

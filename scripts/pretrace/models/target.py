@@ -128,12 +128,12 @@ def load_checkpoint(
 ) -> Target:
     """Make the target that `checkpoint_json` records, its weights not loaded yet.
 
-    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly faster
-    in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda if there is one, else
-    cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which `device_map` auto
-    spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU). `special_tokens` and
-    `tokenizer_from` as in a model's entry. Raises `InputError` for a
-    checkpoint that cannot be used, and if the job asked for GPUs, `device` is auto and there is none.
+    `dtype` auto is bfloat16 on a GPU that computes in it, and on a CPU if a model that is not small is clearly
+    faster in it, measured with torch's present threads (`speeds`); else float32. `device` auto is cuda on a machine
+    with a GPU, else cpu. `max_length` lowers the context. `gpus`: the number that the job asked for, over which
+    `device_map` auto spreads the weights. `quantise` loads them in 8 or 4 bits (bitsandbytes, on a GPU).
+    `special_tokens` and `tokenizer_from` as in a model's entry. Raises `InputError` for a checkpoint that cannot be
+    used, and if the job asked for GPUs, `device` is auto and the machine has none.
     """
     checkpoint = read_checkpoint(checkpoint_json)
     tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
@@ -143,7 +143,7 @@ def load_checkpoint(
     folder = Path(checkpoint_json).parent
     limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
     context = min(filter(None, limits), default=None)
-    kind = _dtype(dtype, device, checkpoint, folder) + _quantised(quantise, device)
+    kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
     facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from)
     return Target(checkpoint, tokenizer, *facts)
 
@@ -175,7 +175,7 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     return faster(ways, {"config": checkpoint.files["config.json"]}, folder)
 
 
-def _quantised(bits: int | None, device: str) -> str:
+def _quantisation(bits: int | None, device: str) -> str:
     if bits is None:
         return ""
     if device.startswith("cuda") and find_spec("bitsandbytes") is not None:

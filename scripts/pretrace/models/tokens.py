@@ -37,7 +37,7 @@ def load_tokenizer(
                 checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
             )
             if backend := getattr(tokenizer, "backend_tokenizer", None):
-                tokenizer._tokenizer = _settled(backend, checkpoint)
+                tokenizer._tokenizer = _without_chance(backend, checkpoint)
         else:
             encoder = _from_file(checkpoint)
             tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
@@ -62,7 +62,7 @@ def load_declared(checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | 
     return None if alike and alike.to_str() == tokenizer.backend_tokenizer.to_str() else declared
 
 
-def _unplaced(added: dict[int, Any], checkpoint: Checkpoint) -> set[str]:
+def _tokens_without_embedding(added: dict[int, Any], checkpoint: Checkpoint) -> set[str]:
     """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
     with explain_failure(f"{checkpoint.path / 'config.json'} cannot be read as a configuration"):
         config = read_json(checkpoint.path / "config.json")
@@ -132,15 +132,17 @@ def _is_file(checkpoint: Checkpoint) -> bool:
 def _from_file(checkpoint: Checkpoint) -> Any:
     import tokenizers
 
-    return _settled(tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json")), checkpoint)
+    return _without_chance(
+        tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json")), checkpoint
+    )
 
 
-def _settled(encoder: Any, checkpoint: Checkpoint) -> Any:
+def _without_chance(encoder: Any, checkpoint: Checkpoint) -> Any:
     """Return a tokenizer that neither cuts, fills nor draws (BPE's dropout, the sampling of a unigram model).
 
     Added tokens without an embedding are read as any other text that is spelled so.
     """
-    if unplaced := _unplaced(encoder.get_added_tokens_decoder(), checkpoint):
+    if unplaced := _tokens_without_embedding(encoder.get_added_tokens_decoder(), checkpoint):
         log.warning(
             "%s: the model has no embedding of %s; texts that hold them are read as spelled",
             checkpoint.path, ", ".join(sorted(unplaced)[:5]),

@@ -61,7 +61,7 @@ def _names(names: Iterable[str | None]) -> str | None:
     return ", ".join(sorted({*filter(None, names)})) or None
 
 
-def summary(cost: Mapping[str, Any]) -> str:
+def cost_line(cost: Mapping[str, Any]) -> str:
     """Return the cost of a pass as its line in the log."""
     left = f"{cost['skipped']} skipped, {cost['truncated']} truncated"
     texts = f"{cost['texts']} texts ({left}), {cost['tokens']} tokens in {cost['seconds']:.1f} s"

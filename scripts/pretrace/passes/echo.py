@@ -30,7 +30,7 @@ from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.tokens import SERVER_START, load_config, load_tokenizer
 from pretrace.passes import likeliest
 from pretrace.passes.prompt_prefix import Ids, PromptPrefix
-from pretrace.passes.requests import STATISTICS, Request
+from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -38,7 +38,7 @@ _BYTES = re.compile(r"\\x([0-9a-f]{2})")
 _GARBLED = "\ufffd"  # what servers put for a token that is a part of a character
 _UNKNOWN = -1  # the id of a token whose tokenizer is not known
 
-TEXTS = (
+PROBE_TEXTS = (
     "The quick brown fox jumps over the lazy dog. The capital of France is",
     "One, two, three, four, five,",
     "It was the best of times, it was the",
@@ -46,7 +46,7 @@ TEXTS = (
 _CANDIDATES = 2  # of the most probable next tokens, so that an unlikely one is compared as well
 _TOP = 5  # as many as every API gives
 
-Prompt = str | list[int]
+SentPrompt = str | list[int]
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ def after(echo: Echo, span: slice, text: str) -> int:
     return span.start + sum(end <= opened for end in ends)
 
 
-def echo_request(prompt: Prompt) -> ApiRequest:
+def echo_request(prompt: SentPrompt) -> ApiRequest:
     """Ask for the echo of a prompt; one token is generated and not used, because not every server takes none."""
     return ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": 1, "echo": True})
 
@@ -160,13 +160,13 @@ class Probe:
         self._asked: list[ApiRequest] = []
 
     def check(self, start: Ids = ()) -> bool:
-        """Return whether the server itself puts a start token before a text; ids are sent after those of `start`.
+        """Return whether the server itself puts a start token before a text; ids are sent after the ids of `start`.
 
         Raises `InputError` with what is wrong, where the server's numbers do not agree or cannot be compared;
         its answers are then forgotten, so that it is asked again when it is mended.
         """
         try:
-            starts = [starts for text in TEXTS for starts in self._compared(text, start)]
+            starts = [starts for text in PROBE_TEXTS for starts in self._compared(text, start)]
             if not starts:
                 raise self._wrong("gives no next token that could be compared.")
         except InputError:
@@ -177,14 +177,14 @@ class Probe:
 
     def _compared(self, text: str, start: Ids) -> list[bool]:
         """Return for each token compared after the text whether it follows a start token."""
-        prompt: Prompt = text if self._tokenizer is None else [*start, *self._ids(text)]
+        prompt: SentPrompt = text if self._tokenizer is None else [*start, *self._ids(text)]
         starts: list[bool] = []
         for piece, generated in self._following(prompt):
             ids = self._ids(piece) if self._tokenizer else []
             # the tokenizer may have no token of that text
             if len(starts) == _CANDIDATES or (self._tokenizer and len(ids) != 1):
                 continue
-            longer: Prompt = prompt + piece if isinstance(prompt, str) else [*prompt, *ids]
+            longer: SentPrompt = prompt + piece if isinstance(prompt, str) else [*prompt, *ids]
             echo = self._echo(longer)
             span = span_of(echo, text + piece, tokens=len(longer) - len(start) if self._tokenizer else None)
             if span is None:
@@ -205,7 +205,7 @@ class Probe:
         assert self._tokenizer is not None
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def _following(self, prompt: Prompt) -> list[tuple[str, float]]:
+    def _following(self, prompt: SentPrompt) -> list[tuple[str, float]]:
         """Return (token, log-probability) of the most probable next tokens that are plain text, best first."""
         request = ApiRequest({"prompt": prompt, "max_tokens": 1, "temperature": 0, "logprobs": _TOP})
         choice = self._choice(request)
@@ -222,7 +222,7 @@ class Probe:
         plain = {piece: value for piece, value in top.items() if piece.strip() and piece.isascii()}
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
-    def _echo(self, prompt: Prompt) -> Echo:
+    def _echo(self, prompt: SentPrompt) -> Echo:
         choice = self._choice(echo_request(prompt))
         try:
             return echo_of({"choices": [choice]}, self._vocabulary)
@@ -283,7 +283,7 @@ class EchoScorer:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [kinds, scored tokens], `requests.STATISTICS`; log-probabilities in nats.
+        """Return for each request float32 [kinds, scored tokens] in nats, by `requests.TOKEN_STATISTICS`.
 
         Raises `InputError` for statistics that the API does not give, and where a probe shows that the server does not
         score prompts, or shifts what it gives.
@@ -291,8 +291,8 @@ class EchoScorer:
         has_likeliest = self._target.client.endpoint.top40 is not None
         if statistics not in ("logprobs", "likeliest" if has_likeliest else "logprobs"):
             raise InputError(f"{self._name}: an API gives no full-vocabulary statistics; ask for logprobs.")
-        size = len(STATISTICS[statistics])
-        scored = [index for index, request in enumerate(window) if request.skipped(prompt_prefix) is None]
+        size = len(TOKEN_STATISTICS[statistics])
+        scored = [index for index, request in enumerate(window) if request.skip_reason(prompt_prefix) is None]
         progress(len(window) - len(scored), 0)
         values = [np.zeros((size, 0), dtype=np.float32)] * len(window)
         if scored:
@@ -318,15 +318,15 @@ class EchoScorer:
     ) -> Iterator[np.ndarray]:
         client, start = self._target.client, prompt_prefix.start
         if client.endpoint.top40 == "next_token" and start not in self._checked:
-            ids = self._target.tokenizer([*TEXTS], add_special_tokens=False)["input_ids"]
+            ids = self._target.tokenizer([*PROBE_TEXTS], add_special_tokens=False)["input_ids"]
             compared = likeliest.check_bias(client, [(*start, *of_text) for of_text in ids])
             log.info("%s: %d tokens are as likely with a bias as without", self._name, compared)
             self._checked.add(start)
         texts = []
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
-            texts.append((ids, len(ids) - len(request.scored(prompt_prefix))))
-        return likeliest.scored(client, texts, progress, self._target.vocabulary)
+            texts.append((ids, len(ids) - len(request.scored_tokens(prompt_prefix))))
+        return likeliest.score_texts(client, texts, progress, self._target.vocabulary)
 
     def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
         """Return nothing: how a server shares a prefix is not known."""
@@ -362,7 +362,7 @@ class EchoScorer:
             )
         self._checked.add(start)
 
-    def _prompt(self, request: Request, prompt_prefix: PromptPrefix) -> Prompt:
+    def _prompt(self, request: Request, prompt_prefix: PromptPrefix) -> SentPrompt:
         ids = [*prompt_prefix.ids, *request.tokens.tolist()]
         return ids if self._target.knows_ids else _text(ids)
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.passes.features import Features, sent
+from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import STATISTICS, Request
-from pretrace.passes.sharing import Encoded, PrefixSharing, sharing_of, way_name
+from pretrace.passes.requests import TOKEN_STATISTICS, Request
+from pretrace.passes.sharing import EncodedPrefix, PrefixSharing, sharing_of, way_name
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -30,7 +30,7 @@ class Engine:
         self.name = name
         self.batch_tokens = batch_tokens
         self.features = Features(model)
-        self._encoded: Encoded | None = None
+        self._encoded: EncodedPrefix | None = None
         if not self.features.has_separate_head:
             log.info(
                 "%s: the output layer is not plain linear; its logits are taken from the whole model", name
@@ -44,7 +44,7 @@ class Engine:
         statistics: str,
         progress: Callable[[int, int], None] = lambda texts, tokens: None,
     ) -> list[np.ndarray]:
-        """Return for each request float32 [numbers, scored tokens], rows as in `requests.STATISTICS`.
+        """Return for each request float32 [numbers, scored tokens], rows as in `requests.TOKEN_STATISTICS`.
 
         Equal requests run once. Batches form within the window, longest first, so that memory is at its peak
         at the start. `progress(texts, tokens)` is told of each batch. Raises `InputError` for a number that
@@ -54,9 +54,11 @@ class Engine:
         copies: dict[bytes, list[int]] = {}
         for index, request in enumerate(window):
             copies.setdefault(request.tokens.tobytes(), []).append(index)
-        empty = np.zeros((len(STATISTICS[statistics]), 0), dtype=np.float32)
+        empty = np.zeros((len(TOKEN_STATISTICS[statistics]), 0), dtype=np.float32)
         results = [empty] * len(window)
-        todo = [indices for indices in copies.values() if window[indices[0]].skipped(prompt_prefix) is None]
+        todo = [
+            indices for indices in copies.values() if window[indices[0]].skip_reason(prompt_prefix) is None
+        ]
         for request in (window[indices[0]] for indices in todo):
             if request.tokens.max() >= self.features.vocabulary:
                 raise InputError(
@@ -114,7 +116,7 @@ class Engine:
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor
     ) -> list[np.ndarray]:
         """The statistics of each text of a batch, once the device has computed them."""
-        ends = np.cumsum([len(request.scored(prompt_prefix)) for request in batch])[:-1]
+        ends = np.cumsum([len(request.scored_tokens(prompt_prefix)) for request in batch])[:-1]
         arrays = np.split(computed.cpu().numpy(), ends, axis=1)
         for request, values in zip(batch, arrays, strict=True):
             if not np.isfinite(values).all():
@@ -138,7 +140,7 @@ class Engine:
     def _shares(self, prompt_prefix: PromptPrefix) -> bool:
         return bool(prompt_prefix.shots) and self.sharing is not None
 
-    def _encoding(self, prompt_prefix: PromptPrefix) -> Encoded | None:
+    def _encoding(self, prompt_prefix: PromptPrefix) -> EncodedPrefix | None:
         """The shared prompt prefix, encoded; the last one is reused if it begins with this one."""
         if not prompt_prefix.shots or self.sharing is None:
             return None
@@ -161,7 +163,7 @@ class Engine:
             inputs = np.zeros((len(rows), max(map(len, rows)) - unread), dtype=np.int64)
             for place, row in zip(inputs, rows, strict=True):
                 place[: len(row) - unread] = row[: len(row) - unread]
-            targets = [request.scored(prompt_prefix).astype(np.int64) for request in batch]
+            targets = [request.scored_tokens(prompt_prefix).astype(np.int64) for request in batch]
             # of each text, one behind the position that predicts its last token
             ends = [len(row) - (encoded is None) for row in rows]
             step = self.features.texts_at_once(inputs.shape[1]) or len(rows)
@@ -178,23 +180,23 @@ class Engine:
         targets: list[np.ndarray],
         ends: list[int],
         prompt_prefix: PromptPrefix,
-        encoded: Encoded | None,
+        encoded: EncodedPrefix | None,
         statistics: str,
     ) -> torch.Tensor:
         """`inputs` [texts, tokens] -> float32 [numbers, all targets]; each text's targets are its last tokens."""
-        read = self._read(sent(inputs, self.features.device), prompt_prefix, encoded)
+        read = self._read(to_device(inputs, self.features.device), prompt_prefix, encoded)
         width = read.shape[1]
         scored = [
             number * width + np.arange(end - len(ids), end)
             for number, (ids, end) in enumerate(zip(targets, ends, strict=True))
         ]
-        rows = read.flatten(0, 1).index_select(0, sent(np.concatenate(scored), read.device))
-        return self.features.statistics(rows, sent(np.concatenate(targets), read.device), statistics)
+        rows = read.flatten(0, 1).index_select(0, to_device(np.concatenate(scored), read.device))
+        return self.features.statistics(rows, to_device(np.concatenate(targets), read.device), statistics)
 
     def _read(
-        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: Encoded | None
+        self, inputs: torch.Tensor, prompt_prefix: PromptPrefix, encoded: EncodedPrefix | None
     ) -> torch.Tensor:
-        """Features of each input token, preceded by those of the last token of a shared prompt prefix."""
+        """Compute features of each input token, after the features of the last token of a shared prompt prefix."""
         if encoded is None:
             return self.features(inputs, use_cache=False)
         last = encoded.last(prompt_prefix.parts).expand(len(inputs), 1, -1)

@@ -9,14 +9,14 @@ import numpy as np
 import torch
 
 from pretrace.passes.attention import SHARED_PREFIX
-from pretrace.passes.requests import STATISTICS
+from pretrace.passes.requests import TOKEN_STATISTICS
 from pretrace.passes.statistics import Reduction, base_of, output_layer
 
 _LOGITS_ALIVE = 512  # positions whose whole logits exist at a time where the head cannot be applied apart
 _LOGITS_SHARE = 0.05  # of a GPU's memory that such logits may take
 
 
-def sent(values: np.ndarray, device: torch.device) -> torch.Tensor:
+def to_device(values: np.ndarray, device: torch.device) -> torch.Tensor:
     """Return a copy on `device`. A GPU fetches it from pinned memory, so that nothing here waits for the GPU."""
     tensor, to_gpu = torch.from_numpy(values), device.type == "cuda"
     return (tensor.pin_memory() if to_gpu else tensor).to(device, non_blocking=to_gpu)
@@ -106,10 +106,10 @@ class Features:
         return max(1, alive // max(tokens, 1))
 
     def statistics(self, rows: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], ordered as in `requests.STATISTICS`."""
+        """Return float32 [numbers, n] of `rows` [n, width] and `targets` [n], as in `requests.TOKEN_STATISTICS`."""
         if self._head is not None:
             return self._head.statistics(rows, targets, statistics)
-        out = torch.empty(len(STATISTICS[statistics]), len(targets), device=rows.device)
+        out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=rows.device)
         Reduction(rows.shape[-1], rows.device)(rows, targets, out)
         return out
 

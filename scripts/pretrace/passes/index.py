@@ -39,17 +39,17 @@ class PassIndex:
         return f"{names['model']} on {names['benchmark']} (study {names.get('study', '')})"
 
     def read(self, key: PassKey) -> "pa.Table":
-        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.SCHEMA`.
+        """Return a stored pass, the SHA-256 of its files verified. Columns: `store.PASS_SCHEMA`.
 
         A damaged or missing file is removed together with the manifest, so that the same command computes it
         again, and the `InputError` says so. A pass that the manifest does not have is an `InputError` too.
         """
         import pyarrow as pa
 
-        from pretrace.passes.store import SCHEMA
+        from pretrace.passes.store import PASS_SCHEMA
 
         tables = [read_table(file) for file in self._files(key)]
-        return pa.concat_tables(tables) if tables else SCHEMA.empty_table()
+        return pa.concat_tables(tables) if tables else PASS_SCHEMA.empty_table()
 
     def batches(self, key: PassKey, rows: int) -> "Iterator[pa.RecordBatch]":
         """Yield a pass as `read` gives it, in batches of at most this many rows; one chunk is in memory at a time."""

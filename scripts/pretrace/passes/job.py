@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import pandas as pd
 
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.cost import Cost, cost_of, gpu_name, summary
+from pretrace.passes.cost import Cost, cost_line, cost_of, gpu_name
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
     CHUNK_TOKENS,
@@ -18,20 +18,20 @@ from pretrace.passes.requests import (
     Evaluated,
     Pass,
     Request,
-    Texts,
+    TokenisedTexts,
     chunk_key,
     chunks_of,
     longest_text,
     passes_of,
 )
-from pretrace.passes.store import Store, table_of
+from pretrace.passes.store import Store, chunk_table
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest
-from pretrace.views.stored import StoredView
+from pretrace.views.stored import ViewTexts
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,7 +55,7 @@ class Share(NamedTuple):
     total: int
 
     @classmethod
-    def named(cls, name: str) -> "Share | None":
+    def from_name(cls, name: str) -> "Share | None":
         """Return the share of a name like `2of4`, None for an empty name: the whole."""
         return cls(*map(int, name.split("of"))) if name else None
 
@@ -72,7 +72,7 @@ def run(
     threads: int,
     shots: ShotTexts = no_shots,
     evaluated: Evaluated | None = None,
-    views: Mapping[str, StoredView] | None = None,
+    views: Mapping[str, ViewTexts] | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
     share: Share | None = None,
 ) -> dict[str, Any]:
@@ -88,10 +88,10 @@ def run(
     files = Store(store)
     files.remove_abandoned()
     check = TextCheck(target)
-    texts = Texts(target.tokenizer, check)
+    texts = TokenisedTexts(target.tokenizer, check)
     settings = {"batch_tokens": batch_tokens, "threads": threads}
     passes = passes_of(requests, benchmark, views or {}, evaluated)
-    planned = _planned(passes, texts, target, shots, chunk_tokens, settings)
+    planned = _plan_tasks(passes, texts, target, shots, chunk_tokens, settings)
     for read in passes:
         check.refuse(read.text_ids)
     reading = check.facts(read.key.reading.start_token for read in passes)
@@ -126,7 +126,7 @@ class _Chunk:
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """A pass with its prompt prefix and its chunks; `requests` yields those of each chunk."""
+    """A pass with its prompt prefix and its chunks; `requests` yields the requests of each chunk."""
 
     read: Pass
     prompt_prefix: PromptPrefix
@@ -145,9 +145,9 @@ class _Task:
         return self.read.key.to_json() | about | cost_of([*own.values()])
 
 
-def _planned(
+def _plan_tasks(
     passes: list[Pass],
-    texts: Texts,
+    texts: TokenisedTexts,
     target: "Target | ApiTarget",
     shots: ShotTexts,
     chunk_tokens: int,
@@ -231,14 +231,14 @@ def _compute(
                 if record:
                     progress.update(chunk.requests)
                 else:
-                    table, cost = _computed(requests, task, engine, progress)
+                    table, cost = _compute_chunk(requests, task, engine, progress)
                     record = store.write(chunk.key, table, cost | {"gpu": gpu})
                 records[chunk.key] = record
-            log.info("%s: %s", task.read.key.name, summary(cost_of([records[key] for key in wanted])))
+            log.info("%s: %s", task.read.key.name, cost_line(cost_of([records[key] for key in wanted])))
     return records
 
 
-def _computed(
+def _compute_chunk(
     requests: list[Request], task: _Task, engine: "Engine | EchoScorer", progress: Progress
 ) -> tuple["pa.Table", dict[str, Any]]:
     """Compute a chunk; returns its rows for the store and its cost."""
@@ -252,8 +252,8 @@ def _computed(
     values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
     requests = engine.tokenised(requests, values, prefix)
     cost.texts = len(requests)
-    cost.skipped = sum(request.skipped(prefix) is not None for request in requests)
+    cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)
     cost.tokens = sum(value.shape[1] for value in values)
     used = {"batch_tokens": engine.batch_tokens, "prefix_way": engine.prefix_way(prefix)}
-    return table_of(requests, prefix, values), cost.record() | used
+    return chunk_table(requests, prefix, values), cost.record() | used

@@ -22,8 +22,8 @@ from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
 
-Progress = Callable[[int], None]
-Place = tuple[dict[int, float], int]
+CountTexts = Callable[[int], None]
+LikeliestTokens = tuple[dict[int, float], int]
 """Token id -> log-probability (nats) of the likeliest tokens and the token at a place; and that token's id."""
 
 FORCED = 100  # the highest bias that an API takes
@@ -31,15 +31,15 @@ _CANDIDATES = 3  # tokens after each text of the probe; the likeliest would be w
 _TEXTS_AT_ONCE = 4  # for each request in flight; an answer about 500 tokens takes 2 MB
 
 
-def scored(
+def score_texts(
     client: ApiClient,
     texts: Iterable[tuple[Sequence[int], int]],
-    progress: Progress,
+    progress: CountTexts,
     vocabulary: int | None = None,
 ) -> Iterator[np.ndarray]:
     """Yield for each text, its token ids and the place of the first to score, float32 [4, scored tokens].
 
-    The rows are those of the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
+    The rows are the statistics `likeliest`. A rank is at most 40: the server says nothing of further tokens.
     `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores
     other tokens than it was sent.
     """
@@ -61,8 +61,11 @@ def of_place(values: Mapping[int, float], id: int) -> tuple[float, float, int, f
 
 
 def _from_prompts(
-    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress, vocabulary: int | None
-) -> Iterator[list[Place]]:
+    client: ApiClient,
+    texts: Sequence[tuple[Sequence[int], int]],
+    progress: CountTexts,
+    vocabulary: int | None,
+) -> Iterator[list[LikeliestTokens]]:
     requests = [_request(ids, extra_body={"prompt_logprobs": TOP}) for ids, _ in texts]
     told = client.ask(requests, partial(prompt_logprobs, vocabulary=vocabulary), progress)
     for (ids, first), places in zip(texts, told, strict=True):
@@ -76,8 +79,11 @@ def _from_prompts(
 
 
 def _token_by_token(
-    client: ApiClient, texts: Sequence[tuple[Sequence[int], int]], progress: Progress, vocabulary: int | None
-) -> Iterator[list[Place]]:
+    client: ApiClient,
+    texts: Sequence[tuple[Sequence[int], int]],
+    progress: CountTexts,
+    vocabulary: int | None,
+) -> Iterator[list[LikeliestTokens]]:
     requests = [_forced(ids[:place], ids[place]) for ids, first in texts for place in range(first, len(ids))]
     answers = iter(client.ask(requests, partial(next_token, vocabulary=vocabulary)))
     for ids, first in texts:

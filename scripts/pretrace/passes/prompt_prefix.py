@@ -57,7 +57,7 @@ def prompt_prefix_of(
 
     Each shot is tokenised separately, with the separator before it, and so is the text. If they were joined first,
     as in public code, a shot's last word and the next one's first could merge into one token; a prefix of more
-    shots would then not begin with that of fewer, and could not share its encoding. Draws cut shots between words,
+    shots would then not begin with the text of fewer, and could not share its encoding. Draws cut shots between words,
     so tokenising them separately follows the borders of the texts.
 
     If a prefix and the longest text do not fit into the context, the first shots are dropped until they do. All
@@ -66,9 +66,9 @@ def prompt_prefix_of(
     texts = list(texts)[: shots.count]
     inner = start if shots.inner_start else ()
     if shots.prefix.separator == START_TOKEN:
-        encoded = _ended(texts, start, shots.prefix.name, tokenizer)
+        encoded = _encode_with_end(texts, start, shots.prefix.name, tokenizer)
     else:
-        encoded = _encoded(texts, SEPARATORS[shots.prefix.separator], tokenizer)
+        encoded = _encode_suffixes(texts, SEPARATORS[shots.prefix.separator], tokenizer)
     for used in encoded:
         if context is None or len(start) + len(inner) + sum(map(len, used)) + longest <= context:
             break
@@ -80,8 +80,8 @@ def prompt_prefix_of(
     return PromptPrefix(start, used, inner if used else ())
 
 
-def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
-    """Return the same as `_encoded`, with `end`, which is never scored, after every shot."""
+def _encode_with_end(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
+    """Return the same as `_encode_suffixes`, with `end`, which is never scored, after every shot."""
     if not end or SERVER_START in end:
         raise InputError(
             f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
@@ -91,7 +91,7 @@ def _ended(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tupl
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]
 
 
-def _encoded(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
+def _encode_suffixes(texts: list[str], separator: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
     """Return the token ids of every suffix of the shots, longest first.
 
     Tokenizers such as Llama's put a space before any text that they are given: only the first shot keeps it.

@@ -14,7 +14,7 @@ from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
 from pretrace.passes.prompt_prefix import NO_SHOT, PromptPrefix
 from pretrace.runtime.errors import InputError
 from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
-from pretrace.views.stored import StoredView, rendered_texts
+from pretrace.views.stored import ViewTexts, rendered_texts
 
 if TYPE_CHECKING:
     from pretrace.models.api.target import ApiTarget
@@ -24,7 +24,7 @@ ENGINE_VERSION = 6  # raise when the same request would give other numbers: all 
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""
-STATISTICS = {
+TOKEN_STATISTICS = {
     "logprobs": ("logprobs",),
     "likeliest": ("logprobs", "highest", "ranks", "top40"),
     "full": _FULL,
@@ -51,7 +51,7 @@ class Pass:
     statistics: str
     text_ids: list[str]
     texts: list[str]
-    views: Mapping[str, StoredView]
+    views: Mapping[str, ViewTexts]
 
     @property
     def sent_texts(self) -> tuple[str, str, Slice]:
@@ -76,7 +76,7 @@ class Request:
     truncated: bool = False
     given: int = 0
 
-    def scored(self, prompt_prefix: PromptPrefix) -> np.ndarray:
+    def scored_tokens(self, prompt_prefix: PromptPrefix) -> np.ndarray:
         """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix.
 
         None after a prefix that lost all its shots.
@@ -85,13 +85,13 @@ class Request:
             return self.tokens[:0]
         return self.tokens[max(self.given, 0 if prompt_prefix.ids else 1) :]
 
-    def skipped(self, prompt_prefix: PromptPrefix) -> str | None:
-        """Return why there is nothing to score, or None."""
+    def skip_reason(self, prompt_prefix: PromptPrefix) -> str | None:
+        """Return why no token is scored, or None."""
         if self.n_tokens == 0:
             return "no tokens"
         if prompt_prefix.shots_used == 0:
             return NO_SHOT
-        return "one token and no start token" if len(self.scored(prompt_prefix)) == 0 else None
+        return "one token and no start token" if len(self.scored_tokens(prompt_prefix)) == 0 else None
 
 
 Evaluated = Callable[[int], Collection[str]]
@@ -101,12 +101,12 @@ Evaluated = Callable[[int], Collection[str]]
 def passes_of(
     requests: Sequence[PassRequest],
     benchmark: pd.DataFrame,
-    views: Mapping[str, StoredView],
+    views: Mapping[str, ViewTexts],
     evaluated: Evaluated | None = None,
 ) -> list[Pass]:
     """Return one pass for each reading and slice, sorted; of two that differ in statistics, the one with more.
 
-    After a prefix there are log-probabilities alone, whatever the request says: no method reads more. Only the texts
+    A pass after a prefix has log-probabilities alone, whatever the request says: no method reads more. Only the texts
     that its draw is evaluated on are read after a prefix (`evaluated` None: all of them).
     """
     every = _by_slice(benchmark)
@@ -122,8 +122,8 @@ def passes_of(
         statistics = "logprobs" if shots else request.statistics
         for slice in chosen_slices(every, request.subsets, request.lengths):
             key = PassKey(request.reading, slice)
-            stored = len(STATISTICS[passes[key].statistics]) if key in passes else 0
-            if slice in texts and len(STATISTICS[statistics]) > stored:
+            stored = len(TOKEN_STATISTICS[passes[key].statistics]) if key in passes else 0
+            if slice in texts and len(TOKEN_STATISTICS[statistics]) > stored:
                 passes[key] = Pass(key, statistics, *texts[slice], views)
 
     def order(key: PassKey) -> list[tuple[bool, Any]]:
@@ -139,7 +139,7 @@ def _by_slice(benchmark: pd.DataFrame) -> dict[Slice, tuple[list[str], list[str]
     return {slice: (frame["text_id"].tolist(), frame["text"].tolist()) for slice, frame in frames.items()}
 
 
-class Texts:
+class TokenisedTexts:
     """The texts of passes, tokenised: (text id, variant, token ids), without special tokens.
 
     The last pass's are kept, up to `_TEXTS_KEPT`: passes that differ only in the prompt prefix should follow each
@@ -179,7 +179,11 @@ class Texts:
 
 
 def chunks_of(
-    read: Pass, texts: Texts, prompt_prefix: PromptPrefix, context: int | None, tokens: int = CHUNK_TOKENS
+    read: Pass,
+    texts: TokenisedTexts,
+    prompt_prefix: PromptPrefix,
+    context: int | None,
+    tokens: int = CHUNK_TOKENS,
 ) -> Iterator[list[Request]]:
     """Yield the pass's exact requests, by text id and variant, in chunks of at most `tokens` tokens.
 
@@ -198,7 +202,7 @@ def chunks_of(
             chunk, size = [], 0
         chunk.append(request)
         size += cost
-        del request  # of a million texts only those of two chunks are alive: this one, and the caller's last
+        del request  # of a million texts only two chunks' are alive: this one, and the caller's last
     if chunk:
         yield chunk
 
@@ -285,6 +289,6 @@ def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Itera
         yield Request(text_id, place, tokens, len(ids), given=given)
 
 
-def longest_text(read: Pass, texts: Texts) -> int:
+def longest_text(read: Pass, texts: TokenisedTexts) -> int:
     """Return the number of tokens of the pass's longest text, before it is cut."""
     return max((len(ids) for _, _, ids in texts.of(read)), default=0)

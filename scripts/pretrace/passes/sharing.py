@@ -117,7 +117,7 @@ class SteppedState:
         )
 
 
-Encoded = SharedCache | SteppedState
+EncodedPrefix = SharedCache | SteppedState
 PrefixSharing = type[SharedCache] | type[SteppedState]
 
 
@@ -130,7 +130,7 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
     """Choose how this model shares a prompt prefix; None if every text must be sent with it."""
     try:
         chosen = _way_of(features)
-        if chosen is not None and not _verified(chosen, features, name):
+        if chosen is not None and not _is_exact(chosen, features, name):
             chosen = None
     except Exception as error:
         # the errors of models that have no such cache differ from one to the next
@@ -151,13 +151,13 @@ def _way_of(features: Features) -> PrefixSharing | None:
         return None
     model = features.model
     layers = DynamicCache(config=model.config).layers
-    # the classes of transformers say so by `_is_stateful`, those of others by their layers alone
+    # the classes of transformers say so by `_is_stateful`, other classes by their layers alone
     if model._is_stateful or any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers):
         return SteppedState
     return SharedCache if all(isinstance(layer, DynamicLayer) for layer in layers) else None
 
 
-def _verified(way: PrefixSharing, features: Features, name: str) -> bool:
+def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
     """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
     off = _off(way, Features(_small(features.model), features.attention))
     if off > _TOLERANCE:
@@ -199,7 +199,8 @@ def _small(model: Any) -> Any:
 
 
 def _off(way: PrefixSharing, features: Features) -> float:
-    """Return the largest distance of features after a shared prefix from those of plain concatenation."""
+    """Return the largest distance between features after a shared prefix and after plain concatenation."""
+    # three parts, so that a prefix is also shared in part; the second text repeats the prefix's beginning
     ids = torch.arange(24).remainder(features.vocabulary)
     parts = (tuple(ids[:5].tolist()), tuple(ids[5:12].tolist()), tuple(ids[12:16].tolist()))
     texts = torch.stack([ids[16:], ids[:8]])
@@ -208,7 +209,9 @@ def _off(way: PrefixSharing, features: Features) -> float:
     return max(_distance(encoded, prefix, texts, features) for prefix in prefixes)
 
 
-def _distance(encoded: Encoded, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features) -> float:
+def _distance(
+    encoded: EncodedPrefix, parts: tuple[Ids, ...], texts: torch.Tensor, features: Features
+) -> float:
     """Return the Euclidean distance, relative to the norm of the features that are expected."""
     prompt_prefix = torch.tensor([token for part in parts for token in part])
     whole = features(torch.cat([prompt_prefix.expand(len(texts), -1), texts], dim=1), use_cache=False)

@@ -16,7 +16,7 @@ from typing import Any
 import torch
 
 from pretrace.passes.memory import is_out_of_memory
-from pretrace.passes.requests import STATISTICS, TOP
+from pretrace.passes.requests import TOKEN_STATISTICS, TOP
 
 _CHUNK = 256  # scored positions that go through the head at a time
 _BLOCK = 1 << 17  # logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
@@ -28,7 +28,7 @@ _ALIKE = {True: 1e-4, False: 0.03}  # of logits' norm, in float32 or narrower: t
 _GROUP = 64  # columns whose highest logit is compared first, in search of the 40 likeliest
 
 
-class Head:
+class OutputHead:
     """A linear output layer with the buffers of its reductions, allocated once.
 
     `finish` makes the model's logits where the model does more with hidden states than this layer.
@@ -59,9 +59,9 @@ class Head:
         return Reduction(self._weight.shape[1], self._weight.device)
 
     def statistics(self, hidden: torch.Tensor, targets: torch.Tensor, statistics: str) -> torch.Tensor:
-        """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as in `STATISTICS`."""
+        """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as in `TOKEN_STATISTICS`."""
         hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
-        out = torch.empty(len(STATISTICS[statistics]), len(targets), device=hidden.device)
+        out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=hidden.device)
         fill, size = self._whole, _CHUNK
         if self._in_slices:
             # the 40 likeliest are found in whole rows
@@ -162,7 +162,7 @@ class Reduction:
         self._weighted = torch.empty_like(self._shifted)
 
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor, out: torch.Tensor) -> None:
-        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in `STATISTICS`."""
+        """`logits` [n, vocabulary], `targets` [n]; fills `out` [numbers, n], rows as in `TOKEN_STATISTICS`."""
         for block in spans(len(targets), self._rows):
             self._block(logits[block].float(), targets[block], out[:, block])
 
@@ -256,7 +256,7 @@ def _top_mass(z: torch.Tensor, p: torch.Tensor) -> torch.Tensor:
 
 
 def _likeliest(z: torch.Tensor, count: int) -> torch.Tensor:
-    """Return the `count` highest of each row [n, vocabulary], sorted; all where there are fewer."""
+    """Return the `count` highest of each row [n, vocabulary], sorted; all of fewer."""
     if z.shape[1] < count * _GROUP:
         return z.topk(min(count, z.shape[1])).values
     # they lie in the `count` groups of columns whose maxima are the highest
@@ -326,7 +326,7 @@ def base_of(model: Any) -> Any:
     )  # of a multimodal wrapper
 
 
-def output_layer(model: Any) -> Head | None:
+def output_layer(model: Any) -> OutputHead | None:
     """Return what makes logits of the base model's last hidden states, in float32; None if nothing does.
 
     It is one linear layer, or the model's own code around this layer. Which of them shows when the layer is replaced by
@@ -360,20 +360,20 @@ def output_layer(model: Any) -> Head | None:
     states = hidden.to(inputs[0].device, inputs[0].dtype)
     unchanged = torch.allclose(inputs[0].float(), states.float(), equal_nan=True)
     if unchanged and torch.equal(finished.to(marks.device).float(), marks):
-        return Head(layer.weight, layer.bias)
+        return OutputHead(layer.weight, layer.bias)
     return _finished_head(model, layer, probe, reads[0])
 
 
-def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any) -> Head | None:
+def _finished_head(model: Any, layer: torch.nn.Linear, probe: torch.Tensor, read: Any) -> OutputHead | None:
     """Return the layer in the model's own code, if that gives the model's logits; else None."""
     hidden = read.last_hidden_state[0].to(layer.weight.device)
     logits = model(input_ids=probe, use_cache=False).logits[0].to(hidden.device).float()
     logits = logits.log_softmax(-1).clamp(min=-100)
     for dtype in (torch.float32, model.dtype):
         finish = _Finish(model, read, dtype)
-        head = Head(layer.weight, layer.bias, finish)
+        head = OutputHead(layer.weight, layer.bias, finish)
 
-        def watched(inputs: torch.Tensor, finish: _Finish = finish, head: Head = head) -> torch.Tensor:
+        def watched(inputs: torch.Tensor, finish: _Finish = finish, head: OutputHead = head) -> torch.Tensor:
             finish.keeps_inputs = torch.equal(inputs.reshape(hidden.shape).float(), hidden.float())
             return head.layer(inputs)
 

@@ -15,19 +15,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from pretrace.passes.prompt_prefix import PromptPrefix
-from pretrace.passes.requests import STATISTICS, Request
+from pretrace.passes.requests import TOKEN_STATISTICS, Request
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
 _ABANDONED_AFTER = 24 * 3600  # seconds
 
-SCHEMA = pa.schema(
+PASS_SCHEMA = pa.schema(
     [
         ("text_id", pa.string()),
         ("variant", pa.int32()),
         ("token_ids", pa.list_(pa.int32())),
-        *((name, pa.list_(pa.int32() if name == "ranks" else pa.float32())) for name in STATISTICS["top40"]),
+        *(
+            (name, pa.list_(pa.int32() if name == "ranks" else pa.float32()))
+            for name in TOKEN_STATISTICS["top40"]
+        ),
         ("n_tokens", pa.int32()),
         ("truncated", pa.bool_()),
         ("shots_used", pa.int32()),
@@ -36,13 +39,13 @@ SCHEMA = pa.schema(
 )
 
 
-def table_of(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
+def chunk_table(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.ndarray]) -> pa.Table:
     """Return the store's rows of one chunk; `values` as `Engine.statistics` gives them."""
-    scored = [request.scored(prompt_prefix) for request in chunk]
+    scored = [request.scored_tokens(prompt_prefix) for request in chunk]
     offsets = pa.array(np.concatenate([[0], np.cumsum([len(tokens) for tokens in scored])]), pa.int32())
 
     def lists(parts: list[np.ndarray], name: str) -> pa.Array:
-        values = pa.array(np.concatenate(parts), SCHEMA.field(name).type.value_type)
+        values = pa.array(np.concatenate(parts), PASS_SCHEMA.field(name).type.value_type)
         return pa.ListArray.from_arrays(offsets, values)
 
     columns = {
@@ -52,14 +55,14 @@ def table_of(chunk: list[Request], prompt_prefix: PromptPrefix, values: list[np.
         "n_tokens": [request.n_tokens for request in chunk],
         "truncated": [request.truncated for request in chunk],
         "shots_used": [prompt_prefix.shots_used] * len(chunk),
-        "skipped": [request.skipped(prompt_prefix) for request in chunk],
+        "skipped": [request.skip_reason(prompt_prefix) for request in chunk],
     }
     # the kinds of statistics differ in their number
-    [names] = [names for names in STATISTICS.values() if len(names) == len(values[0])]
-    for name in STATISTICS["top40"]:
+    [names] = [names for names in TOKEN_STATISTICS.values() if len(names) == len(values[0])]
+    for name in TOKEN_STATISTICS["top40"]:
         parts = [value[names.index(name)] for value in values] if name in names else None
         columns[name] = [None] * len(chunk) if parts is None else lists(parts, name)
-    return pa.Table.from_pydict(columns, schema=SCHEMA)
+    return pa.Table.from_pydict(columns, schema=PASS_SCHEMA)
 
 
 class Store:

@@ -104,8 +104,8 @@ class TextCheck:
         if len(unreadable) > MOST_LOST * len(text_ids):
             raise InputError(
                 f"{self._tokenizer.name_or_path}: the tokenizer does not know or drops more than "
-                f"{MOST_LOST:.0%} of the characters of {_named(unreadable)}, {len(unreadable)} of {len(text_ids)}, "
-                "whose scores would be about other texts. Leave them out, or choose a model that reads their script."
+                f"{MOST_LOST:.0%} of the characters of {_name_texts(unreadable)}, {len(unreadable)} of {len(text_ids)}"
+                ", whose scores would be about other texts. Leave them out, or choose a model that reads their script."
             )
 
     def facts(self, start_tokens: Iterable[str]) -> dict[str, Any]:
@@ -121,18 +121,18 @@ class TextCheck:
         if self._lost:
             worst = max(self._lost, key=lambda id: (self._lost[id], id))
             yield (
-                f"characters that the tokenizer does not know or drops in {_named(self._lost)}; unknown tokens: "
+                f"characters that the tokenizer does not know or drops in {_name_texts(self._lost)}; unknown tokens: "
                 f"{self._unknown.total()}; most in '{worst}', {self._lost[worst]:.0%} of its characters"
             )
         if self._changed:
-            yield f"white space, case or letters that the tokenizer changes in {_named(self._changed)}"
+            yield f"white space, case or letters that the tokenizer changes in {_name_texts(self._changed)}"
         if self._special:
             way = "as they are spelled" if self._tokenizer.split_special_tokens else "as control tokens"
             first = next(iter(self._special.values()))
-            yield f"special tokens such as {first} in {_named(self._special)}, read {way}"
+            yield f"special tokens such as {first} in {_name_texts(self._special)}, read {way}"
 
 
-def _named(text_ids: Collection[str]) -> str:
+def _name_texts(text_ids: Collection[str]) -> str:
     """Return `3 texts ('a', 'b', 'c')`, the first few of them named."""
     names = ", ".join(f"'{id}'" for id in list(text_ids)[:_NAMED])
     more = ", ..." if len(text_ids) > _NAMED else ""

@@ -25,15 +25,15 @@ def answerer_of(
 ) -> Iterator[Answerer]:
     """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
 
-    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is that of its tokenizer, or
+    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is its tokenizer's, or
     empty. A checkpoint needs `batch_tokens`, `threads` and the `placement`: `device`, `gpus`. `name` begins log lines.
     """
     # imports are here, so that models behind APIs need no torch and others need no client
     if "api" in entry:
-        from pretrace.models.api.client import connected
+        from pretrace.models.api.client import connect
         from pretrace.questions.over_api import ApiAnswerer
 
-        with connected(model, entry["api"], store=store, budget_usd=budget_usd) as client:
+        with connect(model, entry["api"], store=store, budget_usd=budget_usd) as client:
             encoding = {key: entry[key] for key in ("special_tokens", "tokenizer_from") if key in entry}
             tokenizer = load_tokenizer(Path(checkpoint_json), **encoding) if checkpoint_json else None
             yield ApiAnswerer(client, tokenizer)

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from itertools import permutations
 from typing import Any, Protocol
 
-LETTERS = ("A", "B", "C", "D")
+OPTION_LETTERS = ("A", "B", "C", "D")
 PROBABILITIES = ["p_a", "p_b", "p_c", "p_d"]
 """Columns of the letters' probabilities in the table of answers."""
-ORDERS = tuple(permutations(range(len(LETTERS))))
+ORDERS = tuple(permutations(range(len(OPTION_LETTERS))))
 """Letter i shows option ORDERS[permutation][i]; option 0 is the true passage."""
 
 Advance = Callable[[int], None]

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from pretrace.questions.answering import LETTERS, PROBABILITIES
+from pretrace.questions.answering import OPTION_LETTERS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
@@ -18,7 +18,17 @@ from pretrace.runtime.logs import log
 
 DELTAS = ["delta_a", "delta_b", "delta_c", "delta_d"]
 MEANS = ["mean_a", "mean_b", "mean_c", "mean_d"]
-COLUMNS = ["calibration", "paraphraser", "subset", "length", "id", "label", "n_answers", *MEANS, *DELTAS]
+CALIBRATION_COLUMNS = [
+    "calibration",
+    "paraphraser",
+    "subset",
+    "length",
+    "id",
+    "label",
+    "n_answers",
+    *MEANS,
+    *DELTAS,
+]
 
 RANGE = (0.15, 0.35)
 """A document whose every letter has a mean probability in this range is well calibrated (table 12)."""
@@ -36,19 +46,19 @@ def calibrate(
     held_benchmark: pd.DataFrame | None = None,
     where: str = "answers",
 ) -> pd.DataFrame:
-    """Calibrate the answers that the runs want: one row for each document and calibration, sorted; columns `COLUMNS`.
+    """Calibrate the answers that the runs want: one row for each document and calibration, sorted.
 
-    `mean_*` are a document's mean probabilities before calibration, `delta_*` what is added to them: nothing (`none`),
-    the `given` deltas, those of the clean documents in the `held` answers of another benchmark, or, without either,
-    those of the clean documents in the other folds (`cross_fitted`). Answers without probabilities have no row.
-    `where` begins errors.
+    Columns: `CALIBRATION_COLUMNS`. `mean_*` are a document's mean probabilities before calibration, `delta_*` what
+    is added to them: nothing (`none`), the `given` deltas, deltas of the clean documents in the `held` answers of
+    another benchmark, or, without either, deltas of the clean documents in the other folds (`cross_fitted`).
+    Answers without probabilities have no row. `where` begins errors.
     """
     means = _letter_means(wanted_answers(answers, runs), document_units(benchmark), where)
     if means.empty:
-        return pd.DataFrame(columns=COLUMNS)
-    deltas_of = {"none": np.zeros((len(means), len(LETTERS)))}
+        return pd.DataFrame(columns=CALIBRATION_COLUMNS)
+    deltas_of = {"none": np.zeros((len(means), len(OPTION_LETTERS)))}
     if given is not None:
-        deltas_of["given"] = np.tile([given[letter] for letter in LETTERS], (len(means), 1))
+        deltas_of["given"] = np.tile([given[letter] for letter in OPTION_LETTERS], (len(means), 1))
     if held is not None and held_benchmark is not None:
         deltas_of["held"] = _held(means, _letter_means(held, document_units(held_benchmark), where))
     if len(deltas_of) == 1:
@@ -58,7 +68,7 @@ def calibrate(
         frame = means.assign(calibration=name)
         frame[DELTAS] = deltas
         frames.append(frame[~np.isnan(deltas).any(axis=1)])
-    return pd.concat(frames)[COLUMNS].sort_values(COLUMNS[:5], ignore_index=True)
+    return pd.concat(frames)[CALIBRATION_COLUMNS].sort_values(CALIBRATION_COLUMNS[:5], ignore_index=True)
 
 
 def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.DataFrame:
@@ -74,13 +84,14 @@ def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.
 def _deltas(clean: pd.DataFrame) -> Floats:
     """Return a quarter minus the documents' mean probabilities, shape (4,); not a number without documents."""
     if clean.empty:
-        return np.full(len(LETTERS), np.nan)
+        return np.full(len(OPTION_LETTERS), np.nan)
+    # a quarter: an unbiased reader of unknown texts gives four letters equal probabilities
     return 0.25 - clean[MEANS].to_numpy(np.float64).mean(axis=0)
 
 
 def _cross_fitted(means: pd.DataFrame) -> Floats:
     """Return for each document the deltas of the clean documents in other folds, of its paraphraser and length."""
-    deltas = np.full((len(means), len(LETTERS)), np.nan)
+    deltas = np.full((len(means), len(OPTION_LETTERS)), np.nan)
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
         for fold in rows["fold"].unique():
             clean = rows[rows["label"].eq(0) & (rows["fold"] != fold)]
@@ -94,7 +105,7 @@ def _cross_fitted(means: pd.DataFrame) -> Floats:
 
 def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
     """Return the deltas of another benchmark's clean documents of the length, and of the paraphraser if it has that."""
-    deltas = np.full((len(means), len(LETTERS)), np.nan)
+    deltas = np.full((len(means), len(OPTION_LETTERS)), np.nan)
     clean = held[held["label"].eq(0)]
     for (paraphraser, length), rows in means.groupby(["paraphraser", "length"]):
         of_length = clean[clean["length"] == length]

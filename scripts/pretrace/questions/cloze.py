@@ -1,7 +1,7 @@
 """Name cloze: a passage with all occurrences of one name masked, and whether an answer gives that name.
 
 Chang et al., Speak, Memory: An Archaeology of Books Known to ChatGPT/GPT-4, EMNLP 2023, as DE-COP modifies it (section
-5.1.1): every occurrence of a repeated proper name is masked, or a common noun if there is no name. No name
+5.1.1): every occurrence of a repeated proper name is masked, or a common noun without a name. No name
 tagger ships its model in its own package, so a rule finds names, and every machine masks the same word.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from pretrace.views.wordnet import function_words
-from pretrace.views.words import replaced
+from pretrace.views.words import replace_spans
 
 MASK = "[MASK]"
 ANSWER_UNITS = 16
@@ -53,7 +53,7 @@ def mask(text: str) -> Cloze | None:
     """Mask the passage's most frequent name, otherwise a common noun; None if it has neither.
 
     A name is a word with a capital letter inside a sentence (not a function word, nor a form of address) that the
-    passage never has in lower case. A noun, if there is no name, is a word in lower case of three letters or more
+    passage never has in lower case. A noun, without a name, is a word in lower case of three letters or more
     between a determiner and a function word or a mark of punctuation ("the house of"). The most frequent is taken; of
     equally frequent ones, the first.
     """
@@ -64,7 +64,7 @@ def mask(text: str) -> Cloze | None:
         return None
     chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
     masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
-    return Cloze(replaced(text, masks), chosen, "name" if names else "noun")
+    return Cloze(replace_spans(text, masks), chosen, "name" if names else "noun")
 
 
 def _words(text: str) -> Iterator[_Word]:
@@ -101,7 +101,7 @@ def _nouns(words: list[_Word], text: str) -> list[str]:
 _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)
 
 
-def named(reply: str) -> str:
+def name_given(reply: str) -> str:
     """Return the word that an answer gives: the text in <name> tags, otherwise the first line."""
     match = _NAMED.search(reply)
     lines = (match[1] if match else reply).strip().splitlines()
@@ -110,7 +110,7 @@ def named(reply: str) -> str:
 
 def matches(reply: str, word: str) -> bool:
     """Compare answer and word but for case, accents' encoding, punctuation around them and a possessive."""
-    return _normal(named(reply)) == _normal(word)
+    return _normal(name_given(reply)) == _normal(word)
 
 
 def _normal(text: str) -> str:

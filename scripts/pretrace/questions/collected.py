@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Number, Row, checked_row, rows
-from pretrace.questions.answering import LETTERS, ORDERS, PROBABILITIES, letter_in
+from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, WholeNumber, checked_row, rows
+from pretrace.questions.answering import OPTION_LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.logs import log
@@ -59,8 +59,8 @@ def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> Non
         raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
 
 
-def table_of(path: Path, model: str | None = None) -> "pa.Table":
-    """Read the answers as an Arrow table of `table.SCHEMA`, sorted by its keys; the log says what it holds.
+def read_answers(path: Path, model: str | None = None) -> "pa.Table":
+    """Read the answers as an Arrow table of `table.ANSWER_SCHEMA`, sorted by its keys; the log says what it holds.
 
     With `model`, they are that model's of the released file, in its order.
     """
@@ -68,7 +68,7 @@ def table_of(path: Path, model: str | None = None) -> "pa.Table":
     tasks = Counter(answers["task"].to_pylist())
     log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
     unusable = Counter(answers["reason"].drop_null().to_pylist())
-    tell = log.warning if model is None else log.info  # nobody can mend what was released
+    tell = log.warning if model is None else log.info  # a released file cannot be mended
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
     passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
@@ -82,14 +82,14 @@ def table_of(path: Path, model: str | None = None) -> "pa.Table":
 def _answers(path: Path, model: str | None) -> "pa.Table":
     import pyarrow as pa
 
-    from pretrace.questions.table import SCHEMA
+    from pretrace.questions.table import ANSWER_SCHEMA
 
     if model is not None:
-        return _released(path, model)
-    read = list(_collected(path))
+        return _read_released(path, model)
+    read = list(_read_rows(path))
     if not read:
         raise InputError(f"{path} holds no rows; it needs at least one answer.")
-    answers = pa.Table.from_pylist([row for _, row in read], SCHEMA)
+    answers = pa.Table.from_pylist([row for _, row in read], ANSWER_SCHEMA)
     _check_questions(answers, lambda row: read[row][0])
     return answers
 
@@ -119,9 +119,9 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
         )
 
 
-Passage = Annotated[int, Number, Field(ge=0, le=10**9)]
-Order = Annotated[int, Number, Field(ge=0, lt=len(ORDERS))]
-Probability = Annotated[float, Number, Field(ge=0, le=1)] | None
+Passage = Annotated[int, WholeNumber, Field(ge=0, le=10**9)]
+Order = Annotated[int, WholeNumber, Field(ge=0, lt=len(ORDERS))]
+Probability = Annotated[float, WholeNumber, Field(ge=0, le=1)] | None
 
 
 class Collected(Columns):
@@ -192,7 +192,7 @@ class Question(Columns):
     """A, B, C or D"""
 
 
-class Book(Columns):
+class ReleasedBook(Columns):
     """A row of the released scores."""
 
     book: Named
@@ -204,8 +204,8 @@ _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.f
 )
 
 
-def _collected(path: Path) -> Iterator[tuple[str, Row]]:
-    """Yield each row with its place as a row of the answers table (`table.SCHEMA`), checked."""
+def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
+    """Yield each row with its place as a row of the answers table (`table.ANSWER_SCHEMA`), checked."""
     for where, row in rows(path):
         task = str(row.get("task") or "de_cop")
         if task not in QUESTION_METHODS:
@@ -219,18 +219,18 @@ def _collected(path: Path) -> Iterator[tuple[str, Row]]:
 
 
 def _choice(where: str, row: Row) -> Row:
-    """Return an answer to a multiple-choice question with the letter that was chosen, or why there is none."""
+    """Return an answer to a multiple-choice question with the letter that was chosen, or why none was."""
     answer = dict.fromkeys(PROBABILITIES) | {"answer": None} | checked_row(where, row, Choice)
     probabilities: list[Any] = [answer[name] for name in PROBABILITIES]
     written = answer["answer"]
-    has_probabilities = probabilities != [None] * len(LETTERS)
+    has_probabilities = probabilities != [None] * len(OPTION_LETTERS)
     if "answer" not in row and not has_probabilities:
         raise InputError(f"{where}: there is neither 'answer' nor 'p_a' to 'p_d'; give one or both.")
     if has_probabilities:
         _check_probabilities(where, {name: answer[name] for name in PROBABILITIES})
     letter = letter_in(written) if written is not None else None
     if written is None and has_probabilities:
-        letter = LETTERS[probabilities.index(max(probabilities))]
+        letter = OPTION_LETTERS[probabilities.index(max(probabilities))]
     missing = "no answer" if written is None else "no letter in the answer"
     reason = None if letter else missing
     return answer | {"answer": letter, "correct": letter == answer["true_answer"], "reason": reason}
@@ -256,27 +256,27 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
         )
 
 
-def _released(path: Path, model: str) -> "pa.Table":
+def _read_released(path: Path, model: str) -> "pa.Table":
     """Read a model's answers from the released file. Questions without its probabilities were not asked: left out."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    from pretrace.questions.table import SCHEMA
+    from pretrace.questions.table import ANSWER_SCHEMA
 
     if not path.is_file():
         raise InputError(f"{path} does not exist; give the Parquet file of released answers.")
     questions = _questions(path, path.stat().st_mtime_ns)
-    names = [f"{model}:{letter}" for letter in LETTERS]
-    table = _read(path, [*names, model])
+    names = [f"{model}:{letter}" for letter in OPTION_LETTERS]
+    table = _read_columns(path, [*names, model])
     given: dict[str, Any] = {}
     if not table.column_names:
         known = {name.partition(":")[0] for name in pq.read_schema(path).names} - {*Question.model_fields}
         raise InputError(f"{path}: there are no answers of '{model}': {nearest(model, known)}")
     if model in table.column_names:
         letters = table[model].cast("string")
-        answer = pc.if_else(pc.is_in(letters, pa.array(LETTERS)), letters, None)
+        answer = pc.if_else(pc.is_in(letters, pa.array(OPTION_LETTERS)), letters, None)
     else:
         if lacking := [name for name in names if name not in table.column_names]:
             absent = f"there is no column '{lacking[0]}'"
@@ -293,7 +293,7 @@ def _released(path: Path, model: str) -> "pa.Table":
         if not asked.any():
             raise InputError(f"{path}: all probabilities of '{model}' are empty; give at least one answer.")
         questions, shares = questions.filter(asked), shares[asked]
-        answer = pa.array(np.array(LETTERS)[shares.argmax(axis=1)])
+        answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
         given = dict(zip(PROBABILITIES, shares.T, strict=True))
     constant = {"task": "de_cop", "setting": "", "subset": "", "paraphraser": "paraphrase"}
     columns = {
@@ -305,7 +305,7 @@ def _released(path: Path, model: str) -> "pa.Table":
         "reason": pc.if_else(pc.is_valid(answer), None, "no letter"),
     }
     empty = pa.nulls(len(questions))
-    return pa.table({name: columns.get(name, empty) for name in SCHEMA.names}).cast(SCHEMA)
+    return pa.table({name: columns.get(name, empty) for name in ANSWER_SCHEMA.names}).cast(ANSWER_SCHEMA)
 
 
 # the questions of all models: nine models have their answers in one file
@@ -315,7 +315,7 @@ def _questions(path: Path, changed: int) -> "pa.Table":
     import numpy as np
     import pyarrow as pa
 
-    table = _read(path, Question.model_fields)
+    table = _read_columns(path, Question.model_fields)
     if not len(table):
         raise InputError(f"{path} holds no rows; it needs at least one answer.")
     [example] = table.slice(0, 1).to_pylist()
@@ -334,7 +334,7 @@ def _questions(path: Path, changed: int) -> "pa.Table":
     return pa.table(columns)
 
 
-def _read(path: Path, columns: Iterable[str]) -> "pa.Table":
+def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
     """Read the columns that a Parquet file has, each in one chunk of plain values."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -358,7 +358,7 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
     places: dict[str, str] = {}
     scores = []
     for where, row in rows(path):
-        title = checked_row(where, row, Book)["book"]
+        title = checked_row(where, row, ReleasedBook)["book"]
         if title in places:
             before = f"'{title}' has scores before, at {places[title]}"
             raise InputError(f"{where}: {before}; give each book one row.")

@@ -14,19 +14,19 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.seeds import seed_of
 
-UNIT_KEYS = ["document", "subset", "length"]
+DOCUMENT_KEYS = ["document", "subset", "length"]
 
 
 def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
-    """Make one row a document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
+    """Make one row for each document, subset and length: `id, document, label, subset, length, fold`, sorted by id.
 
     `id` is the document's name; where it has passages in several subsets or lengths, these follow after bars.
-    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is that of most of its
+    `label` and `length` (-1: none) are whole numbers, label missing where unknown. The fold is the fold of most of its
     passages. Raises `InputError` where passages of one document have different labels.
     """
     passages = benchmark[benchmark["document"] != ""]
     passages = passages.assign(length=passages["length"].fillna(-1).astype(np.int64))
-    grouped = passages.groupby(UNIT_KEYS, sort=True)
+    grouped = passages.groupby(DOCUMENT_KEYS, sort=True)
     units = grouped["label"].first().reset_index()
     mixed = grouped["label"].nunique(dropna=False).reset_index()["label"] > 1
     if mixed.any():
@@ -39,7 +39,7 @@ def document_units(benchmark: pd.DataFrame) -> pd.DataFrame:
     several = units["document"].duplicated(keep=False)
     full = units["document"] + subset + "|" + units["length"].astype(str)
     units["id"] = units["document"].where(~several, full)
-    return units[["id", *UNIT_KEYS, "label", "fold"]].sort_values("id", ignore_index=True)
+    return units[["id", *DOCUMENT_KEYS, "label", "fold"]].sort_values("id", ignore_index=True)
 
 
 def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[str]":
@@ -47,8 +47,8 @@ def unit_ids(rows: pd.DataFrame, units: pd.DataFrame, where: str) -> "pd.Series[
 
     Raises `InputError`, which begins with `where`, if a row's document is not the benchmark's.
     """
-    keys = rows[UNIT_KEYS].assign(length=rows["length"].fillna(-1).astype(np.int64))
-    ids = keys.merge(units[[*UNIT_KEYS, "id"]], on=UNIT_KEYS, how="left")["id"].to_numpy(object)
+    keys = rows[DOCUMENT_KEYS].assign(length=rows["length"].fillna(-1).astype(np.int64))
+    ids = keys.merge(units[[*DOCUMENT_KEYS, "id"]], on=DOCUMENT_KEYS, how="left")["id"].to_numpy(object)
     strange = pd.isna(ids)
     if strange.any():
         row = keys[strange].iloc[0]
@@ -63,7 +63,7 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
     Columns as a benchmark's, `text` empty, and `passage`. Raises `InputError` if two models' answers give a document
     different labels.
     """
-    columns = [*UNIT_KEYS, "passage", "label"]
+    columns = [*DOCUMENT_KEYS, "passage", "label"]
     passages = pd.concat([frame[columns].assign(model=model) for model, frame in answers.items()])
     labels = passages.drop_duplicates(["document", "label"])
     twice = labels[labels["document"].duplicated(keep=False)].sort_values("document", kind="stable")
@@ -72,7 +72,7 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
             f"benchmark {name}: the answers of {' and '.join(sorted(set(twice['model'])))} give the document "
             f"'{twice['document'].iloc[0]}' different labels."
         )
-    passages = passages.drop_duplicates([*UNIT_KEYS, "passage"])
+    passages = passages.drop_duplicates([*DOCUMENT_KEYS, "passage"])
     texts = [_stand_in(row) for row in passages.to_dict("records")]
     frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
     number = {text.text_id: row for text, row in zip(texts, passages["passage"], strict=True)}

@@ -15,7 +15,7 @@ import pyarrow as pa
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
 from pretrace.questions.answering import (
-    LETTERS,
+    OPTION_LETTERS,
     ORDERS,
     PROBABILITIES,
     Advance,
@@ -27,17 +27,17 @@ from pretrace.questions.answering import (
 from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
-from pretrace.questions.table import SCHEMA
+from pretrace.questions.table import ANSWER_SCHEMA
 from pretrace.runtime import logs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.views import PARAPHRASES
-from pretrace.views.stored import StoredView
+from pretrace.views.stored import ViewTexts
 from pretrace.views.words import core, word_spans
 
 PASSAGES_AT_ONCE = 32
-"""Passages whose prompts are alive at a time; those of one document share their header."""
+"""Passages whose prompts are alive at a time; passages of one document share their header."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
 
@@ -108,7 +108,7 @@ class Task:
 
     def row(self, passage: Row, **answer: Any) -> Row:
         """Make a row of the table of answers; a column that neither passage nor `answer` has is null."""
-        return {name: passage.get(name) for name in SCHEMA.names} | self.about | answer
+        return {name: passage.get(name) for name in ANSWER_SCHEMA.names} | self.about | answer
 
 
 def answer_questions(
@@ -116,7 +116,7 @@ def answer_questions(
     *,
     benchmark: pd.DataFrame,
     kind: str,
-    views: Mapping[str, StoredView],
+    views: Mapping[str, ViewTexts],
     answerer: Answerer,
     wording: Wording,
     name: str,
@@ -149,7 +149,7 @@ def answer_questions(
                 times.append(task.about | {"subset": place.subset, "length": place.length} | counts)
             _log_skipped(name, task, answers)
             rows += answers
-    return pa.Table.from_pylist(rows, schema=SCHEMA), times
+    return pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA), times
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
@@ -169,7 +169,7 @@ class _Questions:
     answerer: Answerer
     wording: Wording
     kind: str
-    views: Mapping[str, StoredView]
+    views: Mapping[str, ViewTexts]
 
     def rows(self, task: Task, progress: Advance) -> Iterator[Row]:
         if not task.has_options:
@@ -196,8 +196,8 @@ class _Questions:
                 yield task.row(passage, reason=f"fewer than {PARAPHRASES} paraphrases")
                 continue
             for permutation, order in enumerate(ORDERS):
-                letters, true = next(answers), LETTERS[order.index(0)]
-                probabilities = letters.probabilities or (None,) * len(LETTERS)
+                letters, true = next(answers), OPTION_LETTERS[order.index(0)]
+                probabilities = letters.probabilities or (None,) * len(OPTION_LETTERS)
                 yield task.row(
                     passage,
                     permutation=permutation,
@@ -218,7 +218,7 @@ class _Questions:
             for order in ORDERS
         ]
         if choose := CHOICES.get(task.method):
-            return (Letters(None, LETTERS[choose(texts)]) for _, texts in ordered)
+            return (Letters(None, OPTION_LETTERS[choose(texts)]) for _, texts in ordered)
         choice = partial(self.wording.de_cop.prompt, self.kind)
         prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
         return iter(self.answerer.letters(prompts, progress) if prompts else [])

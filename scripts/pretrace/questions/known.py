@@ -10,14 +10,23 @@ from pretrace.methods.registry import QUESTION_METHODS, Method, Value
 from pretrace.runtime.errors import InputError, nearest
 
 __all__ = [
-    "CONTROLS", "METHODS", "QUESTION_METHODS", "controls_of", "cross_fitted", "empty_score", "is_control", "is_limit",
-    "is_question", "parse_setting", "question_settings",
+    "METHODS",
+    "QUESTION_CONTROLS",
+    "QUESTION_METHODS",
+    "controls_of",
+    "cross_fitted",
+    "empty_score",
+    "is_control",
+    "is_limit",
+    "is_question",
+    "parse_setting",
+    "question_settings",
 ]  # fmt: skip
 
 METHODS: Mapping[str, Method] = ChainMap(methods.METHODS, QUESTION_METHODS)
 """Every registered method by its id."""
 
-CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control)
+QUESTION_CONTROLS = tuple(id for id, method in QUESTION_METHODS.items() if method.control)
 
 
 def is_question(method: str) -> bool:
@@ -45,4 +54,4 @@ def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> l
 def controls_of(ids: Iterable[str]) -> list[str]:
     """List the controls that DE-COP adds to a run's question methods, without those that the run names."""
     named = set(ids)
-    return [id for id in CONTROLS if id not in named] if "de_cop" in named else []
+    return [id for id in QUESTION_CONTROLS if id not in named] if "de_cop" in named else []

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.models.generation import written
+from pretrace.models.generation import generate
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
-from pretrace.passes.features import Features, sent
+from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Opening, Prompt, Reply
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
 from pretrace.runtime.errors import InputError
@@ -46,7 +46,7 @@ class LocalAnswerer:
             return answers
 
         # after tokens of its own, each letter as the tokenizer encodes it alone, which is the one DE-COP's code reads
-        alone = [[self._encoded(letter)[-1]] for letter in LETTERS]
+        alone = [[self._encoded(letter)[-1]] for letter in OPTION_LETTERS]
         spellings = alone if written else self._spellings
 
         tree = self._reader.tree([ids[place] for place in fitting], written)
@@ -64,7 +64,7 @@ class LocalAnswerer:
         return answers
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
-        """Answer prompts; those of equally many tokens go together, so that none is padded."""
+        """Answer prompts; prompts of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
@@ -73,7 +73,7 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
-                added = attempt(written, self._model, self.tokenizer, [ids[place] for place in batch], units)
+                added = attempt(generate, self._model, self.tokenizer, [ids[place] for place in batch], units)
                 if added is None:
                     self._reader.back_off(len(batch), length + units)
                     continue
@@ -94,7 +94,7 @@ class LocalAnswerer:
             if context is not None:
                 room = min(room, context - len(ids[place]))
             torch.manual_seed(seed_of(prompts[place].plain, again))
-            [added] = written(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
+            [added] = generate(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
             replies[place] = Reply(self._text(added))
             progress(1)
         progress(sum(reply.skipped for reply in replies))
@@ -104,7 +104,7 @@ class LocalAnswerer:
         """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
 
         A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
-        the rest fits into the context, the sample has what room there is.
+        the rest fits into the context, the sample has the room that is left.
         """
         start, context = start_token_ids(self.tokenizer, "tokenizer"), self._target.context
         continued = []
@@ -115,7 +115,7 @@ class LocalAnswerer:
             if self._fitting([ids], more=size):
                 torch.manual_seed(seed_of("continuations", opening.text))
                 drawing = CONTINUATION_TEMPERATURE, TOP_K
-                added = written(self._model, self.tokenizer, [ids] * samples, most, *drawing)
+                added = generate(self._model, self.tokenizer, [ids] * samples, most, *drawing)
             before = len(self._text(ids))
             continued.append([self._text([*ids, *new])[before:] for new in added])
             progress(1)
@@ -166,7 +166,7 @@ class LocalAnswerer:
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
         """Compute the probability of each letter, float32 [4], on the device of the features."""
-        wanted = sent(np.concatenate(spellings), features.device)
+        wanted = to_device(np.concatenate(spellings), features.device)
         logits = self._reader.features.logits(features[None], wanted)[0]
         sums = [part.logsumexp(0) for part in logits.split([len(ids) for ids in spellings])]
         return torch.stack(sums).softmax(0)
@@ -177,7 +177,7 @@ class LocalAnswerer:
                 f"{self._name} gives a probability that is not a number: weights or activations overflow. Set "
                 "dtype: float32 for this model; if it is float32, its weights are damaged."
             )
-        return Letters(probabilities, LETTERS[probabilities.index(max(probabilities))])
+        return Letters(probabilities, OPTION_LETTERS[probabilities.index(max(probabilities))])
 
     @cached_property
     def _model(self) -> Any:
@@ -192,11 +192,11 @@ class LocalAnswerer:
         """Return the ids of each letter: every token that is the letter, with or without white space around it."""
         size = min(len(self.tokenizer), self._reader.features.vocabulary)
         written = self.tokenizer.batch_decode([[id] for id in range(size)])
-        ids_of: dict[str, list[int]] = {letter: [] for letter in LETTERS}
+        ids_of: dict[str, list[int]] = {letter: [] for letter in OPTION_LETTERS}
         for id, text in enumerate(written):
             if text.strip() in ids_of:
                 ids_of[text.strip()].append(id)
-        if lacking := [letter for letter in LETTERS if not ids_of[letter]]:
+        if lacking := [letter for letter in OPTION_LETTERS if not ids_of[letter]]:
             raise InputError(
                 f"{self._name}: no token of its vocabulary is the letter {lacking[0]}, so it can answer no "
                 "multiple-choice question; leave de_cop out of its runs."

@@ -7,14 +7,14 @@ from typing import Any, TypeVar
 from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
-from pretrace.questions.answering import LETTERS, Advance, Letters, Opening, Prompt, Reply, letter_in
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Opening, Prompt, Reply, letter_in
 from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
 T = TypeVar("T")
 
 LETTER_TOKENS = 16  # of an answer in text: "The correct answer is B."
-TOKENS_A_WORD = 3  # more than any word of running English text takes
+MOST_TOKENS_A_WORD = 3  # more than any word of running English text takes
 _BIAS = 100  # bans or forces a token: the highest that an API takes
 
 
@@ -29,7 +29,7 @@ class ApiAnswerer:
         return self._endpoint.chat
 
     def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
-        """Choose letters by the probabilities of the first token if the entry says how many `top_logprobs` there are.
+        """Choose letters by the probabilities of the first token if the entry gives the number of `top_logprobs`.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
@@ -48,7 +48,7 @@ class ApiAnswerer:
         return self._greedy(prompts, options, letter_of_logprobs, progress)
 
     def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
-        tokens = units if self.tokenizer else units * TOKENS_A_WORD
+        tokens = units if self.tokenizer else units * MOST_TOKENS_A_WORD
         replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
         if self.tokenizer:
             return replies
@@ -77,7 +77,7 @@ class ApiAnswerer:
                 opening.prompt,
                 sample,
                 temperature=CONTINUATION_TEMPERATURE,
-                max_tokens=TOKENS_A_WORD * len(opening.rest.split()),
+                max_tokens=MOST_TOKENS_A_WORD * len(opening.rest.split()),
             )
             for opening in openings
             for sample in range(samples)
@@ -107,7 +107,7 @@ def reply_of(body: Body) -> Reply:
     """Read the text of an answer; none if the server filtered it or the model refused.
 
     Raises:
-        MalformedAnswerError: there is no choice, or no text in it.
+        MalformedAnswerError: the answer has no choice, or the choice no text.
     """
     choice = choice_of(body)
     message = choice.get("message")
@@ -143,7 +143,7 @@ def letter_of_logprobs(body: Body) -> Letters:
     reply = reply_of(body)
     if reply.text is None:
         return Letters(None, None, reply.reason)
-    shares = dict.fromkeys(LETTERS, 0.0)
+    shares = dict.fromkeys(OPTION_LETTERS, 0.0)
     for token, logprob in _first_logprobs(choice_of(body), reply.text):
         if token.strip() in shares:
             shares[token.strip()] += math.exp(logprob)
@@ -151,7 +151,7 @@ def letter_of_logprobs(body: Body) -> Letters:
     if total == 0:
         return Letters(None, None, "no letter among the most probable tokens")
     a, b, c, d = (share / total for share in shares.values())
-    return Letters((a, b, c, d), max(LETTERS, key=lambda letter: shares[letter]))
+    return Letters((a, b, c, d), max(OPTION_LETTERS, key=lambda letter: shares[letter]))
 
 
 def _first_logprobs(choice: Mapping[str, Any], text: str) -> list[tuple[str, float]]:

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from pretrace.questions.answering import LETTERS, Prompt
+from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.cloze import Cloze
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.schema import Keys, Maybe, Some
@@ -50,7 +50,7 @@ class ChoiceWording(Keys):
     """The texts of multiple-choice questions."""
 
     system: Plain
-    user: Annotated[str, fields("question", *LETTERS)]
+    user: Annotated[str, fields("question", *OPTION_LETTERS)]
     question: Some[dict[str, Annotated[str, fields("title", optional=["author"])]]]
     """A map from kinds of documents to questions."""
     format: dict[str, Format] = {}
@@ -71,7 +71,7 @@ class ChoiceWording(Keys):
     def prompt(self, kind: str, title: str, author: str, options: Sequence[str]) -> Prompt:
         """Word the question about a document, with its options at A to D."""
         question = self.question[kind].format(title=title, author=author)
-        user = self.user.format(question=question, **dict(zip(LETTERS, options, strict=True)))
+        user = self.user.format(question=question, **dict(zip(OPTION_LETTERS, options, strict=True)))
         if kind not in self.format:
             return Prompt(user, self.system)
         own = self.format[kind]

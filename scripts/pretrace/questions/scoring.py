@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 
 from pretrace.methods import setting_name
-from pretrace.methods.scoring import COLUMNS
+from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.methods.settings import Column
-from pretrace.questions.answering import LETTERS, PROBABILITIES
+from pretrace.questions.answering import OPTION_LETTERS, PROBABILITIES
 from pretrace.questions.calibration import DELTAS
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.files import JsonObject
@@ -25,7 +25,7 @@ def with_documents(
     calibrations: pd.DataFrame | None,
     where: str = "answers",
 ) -> Iterator[pd.DataFrame]:
-    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, those of documents after them.
+    """Yield the scores of texts unchanged and, if the benchmark's texts are passages, documents' scores after them.
 
     `scores` comes in parts, as from `methods.score`. `answers` and `calibrations` are the tables of one model and
     benchmark; `where` begins errors and log lines.
@@ -63,7 +63,7 @@ def document_scores(
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
     for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
-        calibrated = _calibrated(answers[answers["task"] == "de_cop"], deltas)
+        calibrated = _calibrate(answers[answers["task"] == "de_cop"], deltas)
         frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
     return _sorted(pd.concat(frames, ignore_index=True))
 
@@ -75,13 +75,15 @@ def _accuracies(answers: pd.DataFrame, setting: Any) -> pd.DataFrame:
     return scores.rename(columns={"task": "method", "paraphraser": "reference", "correct": "score"})
 
 
-def _calibrated(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
+def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
     """Calibrate `correct` of de_cop's answers; those without probabilities stay as they are."""
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
     known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
     probabilities, added = (rows.loc[known, names].to_numpy(np.float64) for names in (PROBABILITIES, DELTAS))
-    chosen = np.array(LETTERS, dtype=object)[(probabilities + added).argmax(axis=1)]  # equals go to the first
+    chosen = np.array(OPTION_LETTERS, dtype=object)[
+        (probabilities + added).argmax(axis=1)
+    ]  # equals go to the first
     correct = rows["correct"].to_numpy(bool, copy=True)
     correct[known] = chosen == rows.loc[known, "true_answer"].to_numpy(object)
     return rows.assign(correct=correct)
@@ -104,7 +106,7 @@ def score_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of documents with the columns of the scores table; keys that they lack are empty."""
     empty = {**Column()._asdict(), "draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
     rows = rows.assign(**{name: value for name, value in empty.items() if name not in rows})
-    return rows.astype({"draw": "Int64", "shots_used": "Int64"})[COLUMNS]
+    return rows.astype({"draw": "Int64", "shots_used": "Int64"})[SCORE_COLUMNS]
 
 
 def titled_scores(scores: Sequence[tuple[str, str, str, float]], documents: "pd.Series[str]") -> pd.DataFrame:

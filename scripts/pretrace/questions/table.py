@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 
-SCHEMA = pa.schema({
+ANSWER_SCHEMA = pa.schema({
     "task": pa.string(), "setting": pa.string(), "document": pa.string(), "label": pa.int64(), "subset": pa.string(),
     "length": pa.int64(), "passage": pa.int64(), "paraphraser": pa.string(), "permutation": pa.int64(),
     "true_answer": pa.string(), "p_a": pa.float64(), "p_b": pa.float64(), "p_c": pa.float64(), "p_d": pa.float64(),
@@ -20,5 +20,5 @@ true_answer  the letter of the true passage; for a text answer, the true words
 p_a .. p_d   of the letters, among these four; null for text answers and controls
 answer       the letter, or the text; null where unusable (then wrong) or skipped
 correct      null where the passage is skipped for this task: it leaves the task's accuracy
-reason       why there is no answer, else null
+reason       why no answer came, else null
 """

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
-from pretrace.passes.features import Features, sent
+from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.sharing import PrefixLayer, SharedCache, sharing_of
@@ -189,10 +189,10 @@ class Reader:
             # Explicit: the default of a sliding-window model drops what the first branches still need to see.
             cache = DynamicCache()
         read = self.features(
-            sent(inputs, self.features.device),
+            to_device(inputs, self.features.device),
             **({"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}),
         )
-        last = read.flatten(0, 1).index_select(0, sent(np.array(ends), read.device))
+        last = read.flatten(0, 1).index_select(0, to_device(np.array(ends), read.device))
         following = self._following(batch, last, answer)
         if cache is None or not goes_on:
             return following, []

@@ -38,7 +38,7 @@ class Panel(Keys):
     names: dict[str, str] = {}
     """What its slugs are called in print; a slug without a name is printed as it is."""
 
-    def called(self, slug: str) -> str:
+    def title_of(self, slug: str) -> str:
         """Return what a model, benchmark or corpus is called in print."""
         return self.names.get(slug, slug)
 
@@ -88,7 +88,7 @@ class Panel(Keys):
         """Return a column's header lines: model, benchmark, subset, length and the rest; or the panel's own label."""
         if self.label is not None:
             return self.label, *self.across
-        named = self.called(self.model), self.called(self.benchmark)
+        named = self.title_of(self.model), self.title_of(self.benchmark)
         return *filter(None, (*named, self.subset, self._length)), *self.across
 
     @property
@@ -105,12 +105,12 @@ class Panel(Keys):
         """Name the panel in running text: `Pythia-2.8B on WikiMIA, 64 words`."""
         if self.label is not None:
             return ", ".join([self.label, *self.across])
-        return f"{self.called(self.model)} on {self.called(self.benchmark)}{self.place}"
+        return f"{self.title_of(self.model)} on {self.title_of(self.benchmark)}{self.place}"
 
     @property
     def name_without_model(self) -> str:
         """Name the panel next to its model: `WikiMIA, 64 words`."""
-        return self.name if self.label is not None else f"{self.called(self.benchmark)}{self.place}"
+        return self.name if self.label is not None else f"{self.title_of(self.benchmark)}{self.place}"
 
 
 class Missing(Keys):
@@ -164,7 +164,7 @@ class Artifact(Keys):
         """Return the kinds of results that its renderer reads."""
         return renderer_of(self.renderer).needs
 
-    def called(self, slugs: str) -> str:
+    def title_of(self, slugs: str) -> str:
         """Return what models, benchmarks, corpora or views, joined by commas, are called in print."""
         return ", ".join(view_label(slug, self.names) for slug in slugs.split(", "))
 
@@ -203,7 +203,7 @@ class Artifact(Keys):
             raise self.error(f"{self.metric} has no chance level")
         return level
 
-    def ordered(self, methods: Iterable[str]) -> list[str]:
+    def order_methods(self, methods: Iterable[str]) -> list[str]:
         """Return distinct methods in the artifact's own order if it names them, else `in_order`; controls last."""
         there = in_order(methods)
         return sorted([method for method in self.methods or there if method in there], key=is_control)

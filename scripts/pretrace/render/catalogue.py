@@ -15,9 +15,12 @@ from pretrace.runtime.schema import Keys, Some, Unique
 OF_A_PAIR = ("scores", "metrics", "tests", "placebos", "audit", "windows", "extraction", *STATISTICS)
 """Kinds of results that are a file of a study's own for each model and benchmark."""
 
-KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
+READ_KINDS = (*OF_A_PAIR, "passes", "times", "benchmarks", "training", "published")
 """What a renderer may read: `benchmarks` by benchmark, `training` by model, `published` by paper, all else by (model,
 benchmark)."""
+
+X_PLACES = ("model", "length", "subset")
+"""Values of a figure's x other than a parameter."""
 
 NOT_GIVEN: Any = ""
 
@@ -59,7 +62,7 @@ class Options(Keys):
 
 @dataclass(frozen=True)
 class Renderer:
-    """A function (artifact, results) -> Table or Drawing: its place in this package, its `KINDS` and options."""
+    """A function (artifact, results) -> Table or Drawing: its place in this package, its `READ_KINDS` and options."""
 
     path: str
     needs: frozenset[str]
@@ -113,8 +116,8 @@ def register(path: str, *needs: str, options: str = "", required: str = "") -> N
     `options` and `required`: names of `Options`, with spaces between them.
     """
     for kind in needs:
-        if kind not in KINDS:
-            raise InputError(f"{path} needs '{kind}', which is unknown: {nearest(kind, KINDS)}")
+        if kind not in READ_KINDS:
+            raise InputError(f"{path} needs '{kind}', which is unknown: {nearest(kind, READ_KINDS)}")
     own = frozenset({"unit", "across", *options.split(), *required.split()})
     renderer = Renderer(path, frozenset(needs), frozenset(required.split()), own)
     RENDERERS[renderer.name] = renderer

@@ -189,6 +189,6 @@ def chance_level(metric: str) -> float | None:
     return int(metric.split("_")[2]) / 100 if metric.startswith("tpr_at_") else None
 
 
-def joined(parts: Sequence[str]) -> str:
+def join_words(parts: Sequence[str]) -> str:
     """Join words: `a`, `a and b`, `a, b and c`."""
     return parts[0] if len(parts) == 1 else ", ".join(parts[:-1]) + f" and {parts[-1]}"

@@ -9,7 +9,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Estimate, Record
 from pretrace.questions.known import is_control, is_question
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import EVALUATION_SET_LABELS, joined, method_label, metric_label
+from pretrace.render.names import EVALUATION_SET_LABELS, join_words, method_label, metric_label
 from pretrace.render.results import STAR_LEVEL, records_of
 
 MINUS = "\N{MINUS SIGN}"
@@ -21,7 +21,7 @@ def is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF"
 
 
-def signed(value: float, digits: int) -> str:
+def format_signed(value: float, digits: int) -> str:
     """Format a number as `+0.031`, `-0.020` with a true minus, and 0 without a sign."""
     text = f"{value:+.{digits}f}"
     return text.lstrip("+-") if float(text) == 0 else text.replace("-", MINUS)
@@ -46,7 +46,7 @@ def with_interval(estimate: Estimate) -> str:
 def exceeding_placebos(panel: Panel, frame: pd.DataFrame) -> str:
     """Name the methods that rank first among their placebos, of rows `method, control, rank, placebos`."""
     first = frame.loc[~frame["control"] & frame["rank"].eq(1), "method"]
-    names = joined([method_label(method) for method in first] or ["none"])
+    names = join_words([method_label(method) for method in first] or ["none"])
     count = int(frame["placebos"].max())
     return (
         f"On {panel.name}, methods above all {count} placebos: {names}. If the non-members' document were "
@@ -88,21 +88,21 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 
 def conditions(artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()) -> str:
     """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference, and `more`."""
-    named = joined([metric_label(metric) for metric in metrics or artifact.metrics])
+    named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
     if rows and all(row.get("unit") == "document" for row in rows):
-        notes = [f"{named}; {DOCUMENTS}"]
+        notes = [f"{named}; {OVER_DOCUMENTS}"]
     else:
         notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
     options = {row["reference"] for row in rows if is_question(row["method"])}
     inputs = {
         "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows}
         - {""},
-        "Wrong options": {artifact.called(view) for view in options - {""}},
+        "Wrong options": {artifact.title_of(view) for view in options - {""}},
         "Reference corpus or model": {
-            artifact.called(row["reference"]) for row in rows if row["reference"] not in {*options, ""}
+            artifact.title_of(row["reference"]) for row in rows if row["reference"] not in {*options, ""}
         },
     }
-    notes += [f"{what}: {joined(sorted(names))}." for what, names in inputs.items() if names]
+    notes += [f"{what}: {join_words(sorted(names))}." for what, names in inputs.items() if names]
     return " ".join([*notes, more])
 
 
@@ -110,13 +110,13 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
     """Describe the evaluation sets; of several, each with its benchmarks."""
     benchmarks: dict[str, set[str]] = {}
     for row in rows:
-        benchmarks.setdefault(row["evaluation_set"], set()).add(artifact.called(row["benchmark"]))
+        benchmarks.setdefault(row["evaluation_set"], set()).add(artifact.title_of(row["benchmark"]))
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
         return f"evaluation set {texts[sets[0]]}"
-    return "evaluation sets " + joined(
-        [f"{texts[name]} of {joined(sorted(benchmarks[name]))}" for name in sets]
+    return "evaluation sets " + join_words(
+        [f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets]
     )
 
 
@@ -129,7 +129,7 @@ OF_THIS_SIZE = (
     "A true positive rate and its interval are for test sets of this size: with few non-members the rate is on average "
     "higher than with many."
 )
-DOCUMENTS = (
+OVER_DOCUMENTS = (
     "over documents. A document's score is the share of its answers that are right (DE-COP: over 24 orders of the "
     "options of each passage), or the mean over its passages."
 )

@@ -20,11 +20,11 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, average, number
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.settings import written_parameters
-from pretrace.render.results import Pair, Results
+from pretrace.render.results import PairSlugs, Results
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, Some, parse, read_yaml
 
-PAPERS = "papers"
+PAPERS_FILE = "papers"
 """The key of config/published/papers.yaml among the published files, whose others are papers."""
 
 CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": "our interval"}
@@ -33,14 +33,24 @@ CRITERIA = {"tolerance": "fixed tolerance", "draws": "SD of draws", "interval": 
 RATES = ("auc", "tpr_at_", "accuracy")
 """Metrics from 0 to 1, whose differences have one scale."""
 
-PRINTED = ("paper", "artifact", "benchmark", "subset", "length", "model", "method", "setting", "metric")
+PUBLISHED_KEYS = (
+    "paper",
+    "artifact",
+    "benchmark",
+    "subset",
+    "length",
+    "model",
+    "method",
+    "setting",
+    "metric",
+)
 """The columns that identify a published number."""
 
 _OUR_KEYS = (
     "unit", "our_method", "view", "start_token", "our_subset", "our_length", "evaluation_set", "our_metric",
 )  # fmt: skip
 _COLUMNS = (
-    *PRINTED, "value", "std", "protocol", *_OUR_KEYS, "our_model", "our_benchmark", "our_setting", "reference",
+    *PUBLISHED_KEYS, "value", "std", "protocol", *_OUR_KEYS, "our_model", "our_benchmark", "our_setting", "reference",
     "unjudged", "skip",
 )  # fmt: skip
 _AVERAGE = "average"
@@ -51,7 +61,7 @@ _SELECTIONS = ("default", "best_on_test", "grid")
 _TOLERANCE = 0.005  # for number formats and kernels
 _EXACT = 1e-9  # floating-point error in a difference of printed digits
 
-Row = Mapping[str, str]
+PublishedRow = Mapping[str, str]
 """A row of config/published/{paper}.csv by column."""
 
 
@@ -68,14 +78,14 @@ class Paper(Keys):
 
 def read_papers(results: Results) -> dict[str, Paper]:
     """Return the papers of config/published/papers.yaml by id."""
-    path = results.path("published", PAPERS)
+    path = results.path("published", PAPERS_FILE)
     return parse(read_yaml(path), dict[str, Paper], str(path))
 
 
-def read_published(path: Path) -> list[Row]:
+def read_published(path: Path) -> list[PublishedRow]:
     """Read the rows of a paper's file. Raises `InputError` if a column is missing or a value is not a number."""
     with Path(path).open(encoding="utf-8", newline="") as file:
-        rows: list[Row] = list(csv.DictReader(file))
+        rows: list[PublishedRow] = list(csv.DictReader(file))
     for line, row in enumerate(rows, start=2):
         if missing := [column for column in _COLUMNS if row.get(column) is None]:
             raise InputError(f"{path}, line {line}: column '{missing[0]}' is missing.")
@@ -121,9 +131,9 @@ class Numbers:
 
     def __init__(self, results: Results) -> None:
         self._results = results
-        self._tables: dict[Pair, tuple[pd.DataFrame, Mapping[Any, Any]]] = {}
+        self._tables: dict[PairSlugs, tuple[pd.DataFrame, Mapping[Any, Any]]] = {}
 
-    def find(self, row: Row) -> Number | None:
+    def find(self, row: PublishedRow) -> Number | None:
         """Return our number for a published one, None if the study has none.
 
         Of the settings that match the regular expression `our_setting`, the best counts. Without a `reference`, there
@@ -139,7 +149,7 @@ class Numbers:
         subsets = sorted({*self._table(pair)[0]["subset"]} - {""})
         return _mean([self._best(pair, {**row, "our_subset": subset}) for subset in subsets])
 
-    def why_not(self, row: Row) -> str:
+    def why_not(self, row: PublishedRow) -> str:
         """Return why the study has no such number."""
         if _AVERAGE in (row["model"], row["subset"]):
             return "a part of the average is missing"
@@ -151,7 +161,7 @@ class Numbers:
             return "every score is the same, so there is nothing to test"
         return "not measured in this study"
 
-    def _best(self, pair: Pair, row: Row) -> Number | None:
+    def _best(self, pair: PairSlugs, row: PublishedRow) -> Number | None:
         """Return the best setting's number; if shots are drawn, the mean of the best of each draw, or of the row's."""
         metric = "auc" if row["our_metric"] in _BEST else row["our_metric"]
         frame, places = self._table(pair)
@@ -170,7 +180,7 @@ class Numbers:
             return replace(bests[0], draws=draws)
         return replace(bests[0], draws=draws, value=mean(draws), low=None, high=None)
 
-    def _table(self, pair: Pair) -> tuple[pd.DataFrame, Mapping[Any, Any]]:
+    def _table(self, pair: PairSlugs) -> tuple[pd.DataFrame, Mapping[Any, Any]]:
         """Return a pair's metrics and Welch's p-values, chosen settings first, and the rows' places by `_OUR_KEYS`."""
         if pair not in self._tables:
             frame = self._results.read("metrics", pair)
@@ -192,7 +202,7 @@ class Numbers:
             self._tables[pair] = frame, frame.groupby(keys).indices
         return self._tables[pair]
 
-    def _count(self, row: Row) -> Number | None:
+    def _count(self, row: PublishedRow) -> Number | None:
         if not self._results.has("benchmarks", row["our_benchmark"]):
             return None
         texts = self._results.read("benchmarks", row["our_benchmark"])
@@ -215,7 +225,7 @@ def _in_range(letters: pd.DataFrame) -> pd.DataFrame:
     return own.assign(**keys, setting=setting, metric="proportion", selection="grid", draw=None)
 
 
-def _best_of(rows: pd.DataFrame, pair: Pair, row: Row) -> Number:
+def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
     ranked = rows.sort_values("value", ascending=False, kind="stable")
     ranked = ranked[ranked["setting"] == ranked["setting"].iloc[0]]
     best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
@@ -227,7 +237,7 @@ def _best_of(rows: pd.DataFrame, pair: Pair, row: Row) -> Number:
     return Number(float(best["value"]), number(best["low"]), number(best["high"]), *where)
 
 
-def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> pd.DataFrame:
+def compare_published(results: Results, artifacts: Iterable[str], gone: Mapping[str, str]) -> pd.DataFrame:
     """Return a row for each published number of these artifacts (`{paper}_{artifact}`) and of their papers' text, by
     protocol: ours, the difference, the criterion, whether they agree, else a `reason`; `skip`: it is not compared.
 
@@ -253,7 +263,7 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
             ]
             ours = [numbers.find(row) for row in own]
             for over in ("subset", "model"):
-                ours = _averaged(own, ours, over)
+                ours = _fill_averages(own, ours, over)
             compared += [
                 _record(row, protocol, number, results) | {"reason": _reason(row, number, numbers, gone)}
                 for row, number in zip(own, ours, strict=True)
@@ -261,16 +271,18 @@ def compare(results: Results, artifacts: Iterable[str], gone: Mapping[str, str])
     return pd.DataFrame(compared)
 
 
-def _reason(row: Row, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]) -> str:
+def _reason(row: PublishedRow, ours: Number | None, numbers: Numbers, gone: Mapping[str, str]) -> str:
     if row["skip"] or ours:
         return row["skip"]
     missing = gone.get(row["our_model"]) or gone.get(row["our_benchmark"])
     return missing or numbers.why_not(row)
 
 
-def _averaged(rows: Sequence[Row], ours: Sequence[Number | None], over: str) -> list[Number | None]:
+def _fill_averages(
+    rows: Sequence[PublishedRow], ours: Sequence[Number | None], over: str
+) -> list[Number | None]:
     """Fill in the averages: means over the models or subsets that the paper prints beside them."""
-    keys = [key for key in PRINTED if key not in (over, "setting")]
+    keys = [key for key in PUBLISHED_KEYS if key not in (over, "setting")]
     parts: dict[tuple[str, ...], list[Number | None]] = defaultdict(list)
     for row, measured in zip(rows, ours, strict=True):
         if row[over] != _AVERAGE and not row["skip"]:
@@ -283,12 +295,12 @@ def _averaged(rows: Sequence[Row], ours: Sequence[Number | None], over: str) -> 
     ]
 
 
-def _record(row: Row, protocol: str, ours: Number | None, results: Results) -> Record:
+def _record(row: PublishedRow, protocol: str, ours: Number | None, results: Results) -> Record:
     """Return a row of the long data."""
     number = ours or Number()
     rebuilt = bool(results.entries.get(number.benchmark, {}).get("rebuilt", False))
-    verdict = judge(row, ours, rebuilt=rebuilt) if ours else Verdict()
-    return {key: row[key] for key in PRINTED} | {
+    verdict = judge(row, ours, rebuilt=rebuilt) if ours else Agreement()
+    return {key: row[key] for key in PUBLISHED_KEYS} | {
         "inferred": ", ".join(sorted(re.findall(r"(\w+)_source=inferred", row["setting"]))),
         "published": row["value"],
         "published_std": row["std"] or None,
@@ -307,14 +319,14 @@ def _record(row: Row, protocol: str, ours: Number | None, results: Results) -> R
     }
 
 
-def _difference(row: Row, value: float) -> float:
+def _difference(row: PublishedRow, value: float) -> float:
     """Return measured less published; for p-values in decades, the logarithm of their ratio."""
     if row["metric"] == "p_value":
         return math.log10(max(value, 1e-300) / float(row["value"]))
     return value - float(row["value"])
 
 
-class Verdict(NamedTuple):
+class Agreement(NamedTuple):
     """Whether a number agrees, "true" or "false"; without a `criterion` it is "", and `unjudged` says why.
 
     `tolerance`: the largest difference that the criterion, a key of `CRITERIA`, allows; None for an interval.
@@ -326,7 +338,7 @@ class Verdict(NamedTuple):
     unjudged: str = ""
 
 
-def judge(row: Row, ours: Number, *, rebuilt: bool) -> Verdict:
+def judge(row: PublishedRow, ours: Number, *, rebuilt: bool) -> Agreement:
     """Judge the agreement of a number as printed with ours, to its last digit.
 
     The standard deviation over resamples that a paper prints beside a number is its tolerance.
@@ -334,20 +346,20 @@ def judge(row: Row, ours: Number, *, rebuilt: bool) -> Verdict:
     published = float(row["value"])
     rounding = 0.5 * 10.0 ** -len(row["value"].partition(".")[2]) + _EXACT
     if row["unjudged"]:
-        return Verdict(unjudged=row["unjudged"])
+        return Agreement(unjudged=row["unjudged"])
     if rebuilt:
         if ours.low is None or ours.high is None:
-            return Verdict(unjudged="of a rebuilt benchmark, and without an interval")
+            return Agreement(unjudged="of a rebuilt benchmark, and without an interval")
         agrees = ours.low - rounding <= published <= ours.high + rounding
-        return Verdict("interval", None, str(agrees).lower())
+        return Agreement("interval", None, str(agrees).lower())
     sd = float(row["std"]) if row["std"] else ours.sd
     if len(ours.draws) == 1 and sd is None:
-        return Verdict(
+        return Agreement(
             unjudged="shots are drawn, and this study has one draw: no standard deviation of draws"
         )
     tolerance = max(0.0 if row["metric"] in _COUNTS else _TOLERANCE, sd or 0.0) + rounding
     agrees = abs(ours.value - published) <= tolerance
-    return Verdict("tolerance" if sd is None else "draws", tolerance, str(agrees).lower())
+    return Agreement("tolerance" if sd is None else "draws", tolerance, str(agrees).lower())
 
 
 def rates(compared: pd.DataFrame) -> pd.DataFrame:
@@ -355,7 +367,7 @@ def rates(compared: pd.DataFrame) -> pd.DataFrame:
     return compared[compared["measured"].notna() & compared["metric"].str.startswith(RATES)]
 
 
-def summary(compared: pd.DataFrame) -> dict[str, Any]:
+def summarise_comparison(compared: pd.DataFrame) -> dict[str, Any]:
     """Count the numbers, how many were `measured`, can be `judged` and `agree`, and by which `criteria`; give
     their rates' `median` difference, the `largest` and the median `distance` (None if none was measured).
     """

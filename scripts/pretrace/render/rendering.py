@@ -59,10 +59,10 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
         "published" not in renderer_of(artifact.renderer).needs
     ):  # the reproduction says so itself, number by number
         reasons = {missing.name: missing.reason for missing in artifact.missing}
-        notes += [f"{artifact.called(name)} is left out: {reason}." for name, reason in reasons.items()]
+        notes += [f"{artifact.title_of(name)} is left out: {reason}." for name, reason in reasons.items()]
     try:
         drawn, not_shown = _draw_panels(artifact, results)
-        drawn.noted([*notes, *artifact.cautions]).missing([*map(str, not_shown)]).write(files)
+        drawn.with_notes([*notes, *artifact.cautions]).with_missing([*map(str, not_shown)]).write(files)
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
@@ -70,7 +70,7 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
         not_shown, is_shown = [_not_shown(f"This {kind}", error)], False
         frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
         nothing = table_of(artifact, [], [], frame) if kind == "table" else _empty_figure(frame)
-        nothing.missing([str(not_shown[0])]).write(files)
+        nothing.with_missing([str(not_shown[0])]).write(files)
     for panel in not_shown:
         panel.log(artifact.slug)
     said = {
@@ -103,7 +103,7 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
                 draw(artifact.replaced(panels=[panel]), results)
             except Exception as error:
                 about = error.panel if isinstance(error, ArtifactError) else panel
-                if about and about != panel and about in (places := results.expanded(panel)):
+                if about and about != panel and about in (places := results.expand(panel)):
                     waiting = [*places, *waiting]  # one length or subset of several
                     continue
                 if about:

@@ -11,24 +11,24 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
-from pretrace.evaluation.metrics import EACH, KEYS, rows_like
-from pretrace.evaluation.placebos import KEYS as PLACEBO_KEYS
+from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
+from pretrace.evaluation.placebos import PLACEBO_KEYS as PLACEBO_KEYS
 from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import BLIND, PUBLISHED_TEST, joined
+from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
-Pair = tuple[str, str]
+PairSlugs = tuple[str, str]
 
 STAR_LEVEL = 0.05
 
 
 @dataclass(frozen=True)
 class Results:
-    """Files of a study's results, by kind (`catalogue.KINDS`) and then by (model, benchmark), or by benchmark for
+    """Files of a study's results, by kind (`catalogue.READ_KINDS`) and then by (model, benchmark), or by benchmark for
     `benchmarks`, by model for `training`, by paper for `published`.
 
     Files are read once, when needed. `entries` are the registry entries of the benchmarks by slug.
@@ -41,15 +41,15 @@ class Results:
     def _frames(self) -> dict[Path, pd.DataFrame]:
         return {}
 
-    def has(self, kind: str, key: Pair | str) -> bool:
+    def has(self, kind: str, key: PairSlugs | str) -> bool:
         return key in self.paths.get(kind, {})
 
-    def path(self, kind: str, key: Pair | str) -> Path:
+    def path(self, kind: str, key: PairSlugs | str) -> Path:
         if not self.has(kind, key):
             raise InputError(f"no {kind} of {key} were given: the renderer has to name {kind} under needs")
         return Path(self.paths[kind][key])
 
-    def read(self, kind: str, key: Pair | str) -> pd.DataFrame:
+    def read(self, kind: str, key: PairSlugs | str) -> pd.DataFrame:
         """Read a whole table, as `read("metrics", (model, benchmark))` or `read("training", model)`."""
         path = self.path(kind, key)
         if path not in self._frames:
@@ -72,9 +72,9 @@ class Results:
         rows = frame[in_place(frame, panel)]
         if kind in ("metrics", "tests"):
             rows = _of_artifact(rows, artifact).assign(benchmark=panel.benchmark)
-        rows = rows[_fixed(rows, panel)]
+        rows = rows[_rows_of_panel(rows, panel)]
         if rows.empty and kind != "tests":
-            raise artifact.empty(_nothing(artifact, panel, kind, frame), panel)
+            raise artifact.empty(_no_rows_message(artifact, panel, kind, frame), panel)
         for key, value in keys.items():
             rows = rows[rows[key].isin(value if isinstance(value, list) else [value])]
         if "reference" in rows:
@@ -117,7 +117,7 @@ class Results:
         chosen = self.by("method", artifact, panel, selection=selection)
         along_it = [
             method
-            for method in artifact.ordered(chosen)
+            for method in artifact.order_methods(chosen)
             if parameter in written_parameters(chosen[method]["setting"])
         ]
         if not along_it:
@@ -135,20 +135,22 @@ class Results:
         """
         if not self.has(kind, panel.pair):
             return pd.DataFrame()
-        return rows_like(self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else KEYS)
+        return rows_like(
+            self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
+        )
 
     def texts(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""
         frame = self.read("benchmarks", panel.benchmark)
         texts = frame[in_place(frame, panel)]
         if texts.empty:
-            there = _listing(frame[["subset", "length"]])
+            there = _list_values(frame[["subset", "length"]])
             raise InputError(f"panel {panel.name}: the benchmark has no such text; there are: {there}")
         return texts
 
     def cautions(self, panels: Sequence[Panel]) -> list[str]:
         """Return the cautions in benchmarks' entries, printed under every table and figure of their documents."""
-        entries = {panel.called(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
+        entries = {panel.title_of(panel.benchmark): self.entries[panel.benchmark] for panel in panels}
         said = {name: entry["caution"] for name, entry in entries.items() if "caution" in entry}
         return [f"{name}: {caution.rstrip('.')}." for name, caution in said.items()]
 
@@ -159,7 +161,7 @@ class Results:
             return []
         frame = self.read("metrics", panel.pair)
         rows = frame[(frame["method"] == name) & (frame["selection"] == "default") & in_place(frame, panel)]
-        rows = rows[_fixed(rows, panel, "draw") & rows["draw"].notna()]
+        rows = rows[_rows_of_panel(rows, panel, "draw") & rows["draw"].notna()]
         variants = [named_variant(name, setting) for setting in rows["setting"]]
         return sorted(
             {int(draw) for draw, variant in zip(rows["draw"], variants, strict=True) if variant == method}
@@ -170,12 +172,12 @@ class Results:
 
         `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
         """
-        expanded = [place for panel in artifact.panels for place in self.expanded(panel)]
+        expanded = [place for panel in artifact.panels for place in self.expand(panel)]
         for key, values in artifact.options.across.items():
             expanded = [panel.replaced(**{key: value}) for panel in expanded for value in values]
         return expanded
 
-    def expanded(self, panel: Panel) -> list[Panel]:
+    def expand(self, panel: Panel) -> list[Panel]:
         """Expand a panel without a subset to the whole benchmark if that was evaluated, else to every subset."""
         evaluated = self.has("metrics", panel.pair)
         frame = self.read("metrics", panel.pair) if evaluated else self.read("benchmarks", panel.benchmark)
@@ -229,22 +231,24 @@ def estimates(
         for place, panel in enumerate(panels)
         for metric in artifact.metrics
         for drawn in [panel.replaced(draw=draw) for draw in options.draws] or [panel]
-        for row, numbers in _tested(artifact.replaced(metric=metric), results, drawn, selections, placebos)
+        for row, numbers in _tested_rows(
+            artifact.replaced(metric=metric), results, drawn, selections, placebos
+        )
     ]
     if not records:
-        raise artifact.empty(f"no method has a value at {joined(selections)} settings")
+        raise artifact.empty(f"no method has a value at {join_words(selections)} settings")
     if options.draws:
         records = over_draws(records, len(options.draws))
     records += averages_of(records, [panel.to_json() for panel in panels], options.average, options.blocks)
     frame = long_frame(records)
     frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
-    order = {method: place for place, method in enumerate(artifact.ordered(frame["method"]))}
+    order = {method: place for place, method in enumerate(artifact.order_methods(frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
     )
 
 
-def _tested(
+def _tested_rows(
     artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
 ) -> Iterator[tuple[Record, Record]]:
     """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
@@ -330,7 +334,7 @@ def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":
     return (subset & of_length).fillna(False).astype(bool)
 
 
-def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
+def _rows_of_panel(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]":
     """Tell which rows agree with what the panel fixes, `but` for one key; "" and null: the key does not apply."""
     fixed = pd.Series(True, frame.index)
     for key, values in panel.fixed.items():
@@ -339,7 +343,7 @@ def _fixed(frame: pd.DataFrame, panel: Panel, but: str = "") -> "pd.Series[bool]
     return fixed
 
 
-def _nothing(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -> str:
+def _no_rows_message(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -> str:
     """Return the message if a panel has no row in a table."""
     wanted = (
         {"metric": artifact.metric, "evaluation set": artifact.evaluation_set} if kind == "metrics" else {}
@@ -347,12 +351,12 @@ def _nothing(artifact: Artifact, panel: Panel, kind: str, frame: pd.DataFrame) -
     wanted |= {"start token": panel.start_token or "", "methods": ", ".join(artifact.methods)}
     keys = ("unit", "start_token", "subset", "length", "reference", "evaluation_set", "metric", *panel.fixed)
     said = [f"{key} {value}" for key, value in wanted.items() if value]
-    there = _listing(frame[[key for key in dict.fromkeys(keys) if key in frame]])
+    there = _list_values(frame[[key for key in dict.fromkeys(keys) if key in frame]])
     what = f"with {', '.join(said)}" if said else f"of {kind.replace('_', ' ')}"
     return f"no row {what}; there are: {there}"
 
 
-def _listing(frame: pd.DataFrame) -> str:
+def _list_values(frame: pd.DataFrame) -> str:
     """List each column with its distinct values, for an error message."""
     parts = []
     for column in frame.columns:

@@ -82,7 +82,7 @@ def _imports(path: Path, function: str = "") -> set[Path]:
 
 @cache
 def _files_of(name: str) -> tuple[Path, ...]:
-    """Return the file of a dotted name: a module's, or that of a package from which a name is taken."""
+    """Return the file of a dotted name: a module's, or the package's from which a name is taken."""
     folder = LIBRARY
     for part in name.split(".")[1:]:
         module = folder / f"{part}.py"

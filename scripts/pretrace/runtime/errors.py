@@ -27,7 +27,7 @@ class InputError(Exception):
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shortened(word[0]), message)))
+        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shorten(word[0]), message)))
 
 
 _OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")
@@ -68,7 +68,7 @@ def explain_failure(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def located(where: str) -> Iterator[None]:
+def error_place(where: str) -> Iterator[None]:
     """Put the place before what an `InputError` says, which goes on with a key or is a sentence."""
     try:
         yield
@@ -77,14 +77,18 @@ def located(where: str) -> Iterator[None]:
         raise InputError(f"{where}{'.' if begins_with_key else ': '}{error}") from error
 
 
-LONGEST = 80
+LONGEST_REPEATED = 80
 """Characters of a user's own words that an error repeats."""
 
 
-def shortened(value: object) -> str:
+def shorten(value: object) -> str:
     """Return what a user wrote as an error repeats it: whole, or its beginning and its length."""
     text = str(value)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 20]}... ({len(text):,} characters)"
+    return (
+        text
+        if len(text) <= LONGEST_REPEATED
+        else f"{text[: LONGEST_REPEATED - 20]}... ({len(text):,} characters)"
+    )
 
 
 def nearest(name: object, valid: Iterable[str]) -> str:
@@ -93,7 +97,7 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference.
     """
     names = {known.casefold(): known for known in sorted(valid)}
-    close = difflib.get_close_matches(str(name)[:LONGEST].casefold(), names, n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5)
     if close:
         foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"
         return f"did you mean '{names[close[0]]}'?{foreign}"

@@ -115,7 +115,7 @@ def _sign_footer(path: Path) -> None:
 
 
 def _footer_of(file: IO[bytes]) -> bytes:
-    """Read the footer of a Parquet file; b"" if its length is not that of one."""
+    """Read the footer of a Parquet file; b"" if no footer has its length."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - 8, 0))
     length = int.from_bytes(file.read(4), "little")
@@ -147,7 +147,7 @@ def _as_tables(
 
 
 def _row_groups(tables: "Iterator[pa.Table]") -> "Iterator[pa.Table]":
-    """Yield the rows as tables of one row group each; an empty table if there are no rows."""
+    """Yield the rows as tables of one row group each; an empty table without rows."""
     import pyarrow as pa
 
     waiting, alone = next(tables), True

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import httpx2
 
 USER_AGENT = "pretrace (research on pretraining data; one request at a time)"
-_TRY_AGAIN = (408, 429, 500, 502, 503, 504)
+_TRY_AGAIN = (408, 429, 500, 502, 503, 504)  # too slow, too many, or the server's own fault: may pass
 _LONGEST_WAIT = 900.0  # seconds; a server that asks for more is given up on
 _MEGABYTE = 1_000_000
 _SLOW_FOR, _LEAST_BYTES = 60.0, 10_000  # seconds in which at least this many bytes must come

@@ -1,7 +1,7 @@
 """Files of the Hugging Face hub, through its own client: cache, resuming, waiting if the hub asks for it.
 
 The client's environment holds: HF_ENDPOINT, HF_TOKEN, HF_HUB_OFFLINE, HF_HOME and HF_HUB_CACHE. A revision is
-resolved to its present commit, which is recorded with the files; within `pinned`, the pinned revision replaces it.
+resolved to its present commit, which is recorded with the files; within `use_pins`, the pinned revision replaces it.
 """
 
 import hashlib
@@ -22,13 +22,13 @@ from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
-Kind = Literal["model", "dataset"]
+RepositoryKind = Literal["model", "dataset"]
 T = TypeVar("T")
 
 MANIFEST = "files.json"
 
 _ATTEMPTS = 6
-_TRY_AGAIN = (429, 500, 502, 503, 504)
+_TRY_AGAIN = (429, 500, 502, 503, 504)  # too many requests, or the server's own fault: may pass
 _LONGEST_WAIT = 300.0  # seconds; the hub resets its limits every five minutes
 
 
@@ -60,7 +60,7 @@ class Listing(NamedTuple):
     gated: bool
     files: dict[str, ListedFile]
 
-    def matching(self, patterns: Collection[str]) -> "Listing":
+    def select(self, patterns: Collection[str]) -> "Listing":
         """Return the listing of the files whose names match one of the shell patterns; `*` also matches `/`."""
         names = [name for name in self.files if any(fnmatchcase(name, pattern) for pattern in patterns)]
         return self._replace(files={name: self.files[name] for name in names})
@@ -77,7 +77,7 @@ def read_pins(path: str | None) -> Pins:
 
 
 @contextmanager
-def pinned(path: str | None) -> Iterator[None]:
+def use_pins(path: str | None) -> Iterator[None]:
     """Read each repository in a file of pins at its revision there, whatever a caller asks for.
 
     Jobs read the file when they run. As a parameter it would rerun every job that fetches.
@@ -89,11 +89,11 @@ def pinned(path: str | None) -> Iterator[None]:
         _PINS.reset(token)
 
 
-def _revision_of(hub: str, kind: Kind, revision: str) -> str:
+def _revision_of(hub: str, kind: RepositoryKind, revision: str) -> str:
     return (_PINS.get() or {}).get(f"{kind}s", {}).get(hub, revision)
 
 
-def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Snapshot:
+def snapshot(hub: str, kind: RepositoryKind, revision: str, patterns: Sequence[str]) -> Snapshot:
     """Fetch the files whose names match one of the shell patterns, unless they are in the cache.
 
     `*` also matches `/`. Raises `InputError` with the remedy if the repository, its revision or the network is
@@ -105,7 +105,7 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     disable_progress_bars()
     read_at = _revision_of(hub, kind, revision)
     cache = str(constants.HF_HUB_CACHE)
-    with explained(hub, kind, read_at):
+    with explain_failures(hub, kind, read_at):
         fetch = partial(snapshot_download, hub, repo_type=kind, revision=read_at, cache_dir=cache)
         folder = Path(_with_retries(lambda: fetch(allow_patterns=list(patterns))))
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
@@ -114,10 +114,15 @@ def snapshot(hub: str, kind: Kind, revision: str, patterns: Sequence[str]) -> Sn
     return Snapshot(hub, revision, folder.name, folder, files)
 
 
-def listing(
-    hub: str, kind: Kind, revision: str, names: Sequence[str] | None = None, *, fetchable: bool = False
+def list_files(
+    hub: str,
+    kind: RepositoryKind,
+    revision: str,
+    names: Sequence[str] | None = None,
+    *,
+    fetchable: bool = False,
 ) -> Listing:
-    """List the files of a repository at a revision, or those of `names` that it has, without fetching any.
+    """List the files of a repository at a revision, or the files of `names` that it has, without fetching any.
 
     Raises `InputError` as `snapshot` does, but lists a gated repository to everybody. With `fetchable`, it raises one
     too if the account of HF_TOKEN may not fetch the files.
@@ -127,7 +132,7 @@ def listing(
 
     api, revision = HfApi(), _revision_of(hub, kind, revision)
     info_of = api.model_info if kind == "model" else api.dataset_info
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         if names is None:
             info = _with_retries(lambda: info_of(hub, revision=revision, files_metadata=True))
             siblings = info.siblings or []
@@ -142,16 +147,16 @@ def listing(
     return Listing(str(info.sha), bool(info.gated), files)
 
 
-def names_in(hub: str, kind: Kind, revision: str) -> list[str]:
+def names_in(hub: str, kind: RepositoryKind, revision: str) -> list[str]:
     """List the names of all files of a repository at a revision, sorted."""
     from huggingface_hub import HfApi
 
     revision = _revision_of(hub, kind, revision)
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         return sorted(_with_retries(lambda: HfApi().list_repo_files(hub, repo_type=kind, revision=revision)))
 
 
-def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
+def fetch_file(hub: str, kind: RepositoryKind, revision: str, name: str, folder: Path) -> tuple[Path, str]:
     """Fetch one file into `folder`, outside the cache, and compare it with the hub's own record of it.
 
     Returns its path and the commit that the revision names. The client resumes a download that broke off. Raises
@@ -162,7 +167,7 @@ def fetch_file(hub: str, kind: Kind, revision: str, name: str, folder: Path) -> 
 
     disable_progress_bars()
     revision = _revision_of(hub, kind, revision)
-    with explained(hub, kind, revision):
+    with explain_failures(hub, kind, revision):
         url = hf_hub_url(hub, name, repo_type=kind, revision=revision)
         metadata = _with_retries(lambda: get_hf_file_metadata(url))
         commit = metadata.commit_hash or revision
@@ -195,7 +200,7 @@ def copy_files(snapshots: Sequence[Snapshot], folder: Path) -> None:
     write_json(folder / MANIFEST, {"repositories": described})
 
 
-def files_of(source: Path) -> list[tuple[str, Path]]:
+def fetched_files(source: Path) -> list[tuple[str, Path]]:
     """List (name in the repository, path) of what was fetched, or of a user's file or folder; sorted.
 
     `source`: a `files.json`, a folder or a file.
@@ -259,7 +264,7 @@ def repositories_of(record: Path) -> list[Fetched]:
 
 
 @contextmanager
-def explained(hub: str, kind: Kind, revision: str) -> Iterator[None]:
+def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[None]:
     """Turn what the hub's client raises into an `InputError` with the remedy."""
     import httpx2
     from huggingface_hub import constants, errors

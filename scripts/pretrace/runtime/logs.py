@@ -49,7 +49,7 @@ class _Formatter(logging.Formatter):
 
 
 class _Terminal(logging.StreamHandler[TextIO]):
-    """Shows errors, and the last line of a job where there is no terminal: on one, jobs would tear Snakemake's bars."""
+    """Show errors, and the last line of a job without a terminal: on one, jobs would tear Snakemake's bars."""
 
     def __init__(self, name: str) -> None:
         super().__init__(sys.stderr)

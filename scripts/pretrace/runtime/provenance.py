@@ -47,7 +47,7 @@ def citation(file: Path) -> str:
     return f'{authors}, "{about["title"]}", version {about["version"]}'
 
 
-def code_digest() -> str:
+def whole_code_digest() -> str:
     """Return the SHA-256 of the project's own code, which shows an edit without a commit, and outside a checkout."""
     scripts = Path(__file__).parents[2]
     files = sorted(path for path in scripts.rglob("*") if path.suffix in (".py", ".jinja"))

@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from pretrace.runtime.errors import InputError, nearest, remedy, shortened
+from pretrace.runtime.errors import InputError, nearest, remedy, shorten
 
 T = TypeVar("T")
 
@@ -51,7 +51,7 @@ class _UniqueKeyLoader(_Loader):
         return mapping
 
 
-DEEPEST, LARGEST, LONGEST_TEXT = 30, 1_000_000, 10_000
+DEEPEST, MOST_VALUES, LONGEST_TEXT = 30, 1_000_000, 10_000
 """Levels of nesting, values with all aliases written out, and characters of a text that a file may have."""
 
 
@@ -78,8 +78,8 @@ def _check_shape(text: str) -> None:
             sizes |= {anchor: size} if anchor else {}
             (anchor, before), inner = above.pop(), size
             size = before + inner
-        if size > LARGEST:
-            problem = f"its aliases stand for more than {LARGEST:,} values"
+        if size > MOST_VALUES:
+            problem = f"its aliases stand for more than {MOST_VALUES:,} values"
         if problem:
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=cast(Any, event.start_mark))
 
@@ -119,7 +119,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
         where = f"{path}, line {mark.line + 1}" if mark else str(path)
         problem = getattr(error, "problem", None) or getattr(error, "reason", None) or error
         hint = next((f" {hint}" for words, hint in _YAML_HINTS.items() if words in str(problem)), "")
-        raise InputError(f"{where}: not valid YAML ({shortened(problem)}).{hint}") from error
+        raise InputError(f"{where}: not valid YAML ({shorten(problem)}).{hint}") from error
     if not isinstance(value, dict):
         raise InputError(f"{path} holds {_kind(value)}; a mapping of keys is needed.")
     return value
@@ -247,7 +247,7 @@ class Unrepeated(NamedTuple):
         return value
 
 
-MOST, MOST_CHARACTERS = 20, 4_000
+MOST_MISTAKES, MOST_CHARACTERS = 20, 4_000
 """Mistakes that are told at once, and their characters: one screen."""
 
 
@@ -264,8 +264,8 @@ def parse(value: Any, kind: type[T], where: str, *path: str) -> T:
     try:
         parsed: T = adapter(cast(Any, kind)).validate_python(value)
     except ValidationError as error:
-        lines = [f"{where}: {line}" for line in _explained(error, value, kind, path)]
-        shown = lines[:MOST]
+        lines = [f"{where}: {line}" for line in _explain(error, value, kind, path)]
+        shown = lines[:MOST_MISTAKES]
         while len(shown) > 1 and sum(map(len, shown)) > MOST_CHARACTERS:
             shown.pop()
         more = [f"{where}: and {len(lines) - len(shown)} more"] if len(lines) > len(shown) else []
@@ -316,7 +316,7 @@ def parse_entries(entries: Any, sources: Sources, where: str) -> dict[str, Any]:
 F = TypeVar("F")
 
 
-def registering(functions: dict[str, F], source: str) -> Callable[[F], F]:
+def register_source(functions: dict[str, F], source: str) -> Callable[[F], F]:
     """Return a decorator that puts what reads `source` into `functions`, each source once."""
 
     def register(function: F) -> F:
@@ -374,7 +374,7 @@ class _Mistake(NamedTuple):
 
     @property
     def key(self) -> str:
-        return ".".join(shortened(key) for key in self.path) or "top level"
+        return ".".join(shorten(key) for key in self.path) or "top level"
 
     @property
     def line(self) -> str:
@@ -384,10 +384,10 @@ class _Mistake(NamedTuple):
             case "extra_forbidden":
                 valid = {key for member in self.members for key in _keys_of(member)}
                 folder = f"{self.key}." if self.path else ""
-                return f"unknown key '{folder}{shortened(self.about)}': {nearest(self.about, valid)}"
+                return f"unknown key '{folder}{shorten(self.about)}': {nearest(self.about, valid)}"
             case "invalid_key":
                 about = "is not text; write a name, in quotes if it looks like something else."
-                return f"{self.key}: the key {shortened(self.about)} {about}"
+                return f"{self.key}: the key {shorten(self.about)} {about}"
             case "literal_error":
                 return f"{self.key}: {self.shown} is not valid: {nearest(self.value, map(str, words))}"
             case "string_pattern_mismatch":
@@ -400,10 +400,10 @@ class _Mistake(NamedTuple):
 
     @property
     def shown(self) -> str:
-        return shortened(repr(self.value))
+        return shorten(repr(self.value))
 
 
-def _explained(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
+def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...]) -> list[str]:
     """Return a line for each mistake; missing keys of one place share one, and so do the types that a value may have.
 
     Where a value may be of several types, what is wrong inside of it says more than that it is not of the others.

@@ -1,39 +1,303 @@
-"""A study's artifacts, resolved: each with its panels, and the default choice of a panel."""
+"""A study's artifacts: those that the configuration selects, each with its panels, and the runs that they need."""
 
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.evaluation.metrics import EACH
 from pretrace.methods.registry import INPUTS
-from pretrace.methods.settings import setting_name, settings, written_parameters
 from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
-from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.catalogue import Options, check, renderer_of
-from pretrace.render.names import PAPERS, joined
-from pretrace.runtime.errors import InputError, located, nearest, shortened
+from pretrace.render.artifact import Artifact, Missing, Panel
+from pretrace.render.catalogue import X_PLACES, Options, check, renderer_of
+from pretrace.render.names import PAPERS, join_words
+from pretrace.runtime.errors import InputError, error_place, nearest, shorten
 from pretrace.runtime.schema import Slug, read_keys
-from pretrace.studies.keys import Panels, WrittenArtifact, WrittenPanel
-from pretrace.studies.registries import Benchmarks
-from pretrace.studies.runs import Run, runs_by_pair
+from pretrace.studies.audit_study import positive_runs
+from pretrace.studies.keys import Config, Panels, StudyFile, WrittenArtifact, WrittenPanel
+from pretrace.studies.registries import Benchmarks, Models, Registries
+from pretrace.studies.runs import Run, resolve_run
+
+DEFAULT_ARTIFACTS = ["headline", "results_auc", "results_tpr"]
+"""The artifacts of a study that names none: every method on every run."""
+
+DEFAULT_QUESTION_ARTIFACTS = ["de_cop_table1", "de_cop_table3"]
+"""The same for a study whose runs only ask questions."""
+
+EXTRACTION_ARTIFACTS = ["extraction", "extraction_map"]
+"""What a study with `extraction` gets besides."""
 
 OF_BENCHMARKS = {"benchmarks"}
 """What renderers read that show texts and no model: a panel's benchmark need not be run."""
-
-PLACES = {"model", "length", "subset"}
-"""Values of a figure's x other than a parameter."""
 
 PRODUCT = ("model", "benchmark", "subset", "length")
 """Keys of a panel that may be lists, which stand for their product."""
 
 PREFIXED = {"recall", "con_recall"}
 """The methods that have a model read a text after a prefix."""
+
+
+class Selected(NamedTuple):
+    """The part of a study that runs: its runs, its artifacts with their panels, and what is left out -> why."""
+
+    runs: tuple[Run, ...]
+    artifacts: dict[str, Artifact]
+    left_out: dict[str, str]
+
+
+def resolve_artifacts(
+    file: StudyFile, path: Path, runs: list[Run], registries: Registries, config: Config, folder: Path
+) -> Selected:
+    """Return what runs of the study file at `path`, whose resolved runs are `runs`; `folder` has artifacts.yaml.
+
+    Raises:
+        InputError: an artifact is unknown or wrong, nothing is selected, or no model is left.
+    """
+    models, benchmarks, corpora, *_ = registries
+    registered = registered_artifacts(folder / "artifacts.yaml")
+    where = f"{path}: artifacts"
+    named = _default(runs) if file.artifacts is None else file.artifacts
+    offered = shown_artifacts(named, registered, runs, where)
+    # also where an artifact shows texts or cannot be drawn
+    for slug, artifact in offered.items():
+        for number, panel in enumerate(artifact.panels):
+            models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
+            benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
+    known = {*registered, *offered}
+    for slug in [slug for run in runs for slug in run.serves]:
+        require_artifact(slug, known, str(path))
+    for slug in file.first:
+        require_artifact(slug, known, f"{path}: first")
+        if slug not in offered:
+            raise InputError(f"{path}: first: the study does not show {slug}: {nearest(slug, offered)}")
+    out = _left_out(models, benchmarks, config)
+    chosen, shown = _choose(runs, offered, out, models, config, str(path))
+    artifacts = {slug: resolve_artifact(artifact, known, chosen, where) for slug, artifact in shown.items()}
+    for slug, artifact in artifacts.items():
+        check_choices(artifact, runs, benchmarks, f"{where}.{slug}")
+    if config.only:
+        chosen = _with_inputs_shown(chosen, artifacts.values())
+    titles = corpora.titles | benchmarks.titles | models.titles
+    missing = [gone for run in runs if (gone := out.missing_of(run))]
+    left_out = {gone.name: gone.reason for gone in missing}
+    for slug, artifact in artifacts.items():
+        added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
+        added["null_models"] = null_models(artifact, models.entries)
+        artifacts[slug] = with_names(artifact.model_copy(update=added), titles, benchmarks.entries)
+    left_out |= methods_left_out(named, artifacts.values(), chosen)
+    if file.positive_control:
+        place = f"{path}: the positive control of an audit"
+        controls = positive_runs(chosen, artifacts, models, benchmarks)
+        chosen += tuple(resolve_run(run, place, registries) for run in controls)
+    return Selected(chosen, artifacts, left_out)
+
+
+def _choose(
+    runs: list[Run],
+    artifacts: dict[str, Artifact],
+    out: "LeftOut",
+    models: Models,
+    config: Config,
+    where: str,
+) -> tuple[tuple[Run, ...], dict[str, Artifact]]:
+    """Return the runs and artifacts of a study that `config` selects by `papers`, `only` and `max_parameters`.
+
+    A run stays where it serves (its key `for`) an artifact that stays; without that key, where the panels of one name
+    its model and benchmark. Panels of models and benchmarks that are left out are `missing` from a paper's artifact,
+    each with the reason, and an artifact without any other panel is `unavailable`. Artifacts of no paper show what is
+    left.
+
+    Raises:
+        InputError: nothing is selected, or no model is left.
+    """
+    chosen = _choose_artifacts(artifacts, config, where)
+    narrowed = chosen.keys() != artifacts.keys()
+    readable = [run for run in runs if not out.missing_of(run)]
+    whole = [artifact for artifact in chosen.values() if not artifact.panels]
+    if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
+        _require_smaller(runs, models, config, where)
+    if not readable:
+        missing = [gone for run in runs if (gone := out.missing_of(run))]
+        raise InputError(f"{where}: none of its models can be asked: {_join_reasons(missing)}")
+    selected = _serving_runs(readable, chosen) if narrowed else readable
+    ran = {(run.model, run.benchmark) for run in selected}
+    shown: dict[str, Artifact] = {}
+    for slug, artifact in chosen.items():
+        if "published" in artifact.needs:
+            panels = [panel for panel in artifact.panels if panel.pair in ran or not narrowed]
+            of_papers = [other for other in chosen if chosen[other].paper]
+            shown[slug] = _with_papers(artifact.replaced(panels=panels), of_papers, out)
+        elif not artifact.panels:
+            shown[slug] = artifact
+        elif artifact.needs == OF_BENCHMARKS:  # of models that cannot be asked too
+            shown[slug] = _of_paper(artifact, replace(out, models={}))
+        elif artifact.paper:
+            shown[slug] = _of_paper(artifact, out)
+        elif panels := [
+            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing_of(panel))
+        ]:
+            missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
+            shown[slug] = artifact.replaced(panels=panels, missing=missing)
+    return tuple(selected), shown
+
+
+def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tuple[Run, ...]:
+    """Return the runs with the inputs (corpora, reference models ...) that their methods need and the artifacts show.
+
+    So `only` counts no corpus for the rows of a table that is not selected. Runs that no artifact shows stay whole.
+    """
+    names: dict[tuple[str, str], set[str]] = {}
+    for artifact in artifacts:
+        across = map(str, artifact.options.across.get("reference", ()))
+        for panel in artifact.panels if not artifact.unavailable else ():
+            names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
+    return tuple(
+        _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
+        for run in runs
+    )
+
+
+def _with_inputs(run: Run, shown: set[str]) -> Run:
+    needs = {need for chosen in run.methods for need in METHODS[chosen.method].needs}
+    needs |= {"reference"} if "aligned_reference" in needs else set()
+    inputs: dict[str, list[str]] = {}
+    for kind in INPUTS.values():
+        if kind.key:
+            given = getattr(run, kind.key)
+            of_artifacts = [name for name in given if name in shown]
+            inputs[kind.key] = (of_artifacts or given) if kind.need in needs else []
+    return run.model_copy(update=inputs)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The slugs of models and benchmarks that are not read -> why."""
+
+    models: Mapping[str, str]
+    benchmarks: Mapping[str, str]
+
+    def missing_of(self, pair: Run | Panel) -> Missing | None:
+        """Return what a run or panel lacks: its benchmark or its model; None if both can be read."""
+        reasons = ((pair.benchmark, self.benchmarks), (pair.model, self.models))
+        gone = next(((name, out[name]) for name, out in reasons if name in out), None)
+        if gone is None:
+            return None
+        name, reason = gone
+        references = list(pair.references or ())
+        pair_of = {"model": pair.model, "benchmark": pair.benchmark}
+        return Missing(name=name, reason=reason, references=references, **pair_of)
+
+
+def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
+    """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
+    most = config.max_parameters
+    large = {
+        slug: f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
+        for slug, entry in models.entries.items()
+        if most is not None and entry.parameters is not None and entry.parameters > most
+    }
+    return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
+
+
+def _require_smaller(runs: Iterable[Run], models: Models, config: Config, where: str) -> None:
+    """Raise `InputError` if every model of the runs whose size is known has more than `max_parameters`."""
+    sizes = {run.model: models.entries[run.model].parameters for run in runs}
+    known = {slug: size for slug, size in sizes.items() if size is not None}
+    most = config.max_parameters
+    if most is not None and known and min(known.values()) > most:
+        least = min(known, key=lambda slug: known[slug])
+        raise InputError(
+            f"config: max_parameters={most:.2g} is below every model of {where}; the smallest, {least}, has "
+            f"{known[least]:.2g} parameters."
+        )
+
+
+def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
+    return {
+        slug: entry.unavailable for slug, entry in registry.entries.items() if entry.unavailable is not None
+    }
+
+
+def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str) -> dict[str, Artifact]:
+    """Return the artifacts that `only` and `papers` select."""
+    only, papers = config.only, config.papers
+    if not artifacts:
+        raise InputError(
+            f"{where}: artifacts is empty, so that nothing would be shown. Name tables and figures of "
+            "config/artifacts.yaml, as artifacts: [results_auc], or leave the key out for the default ones."
+        )
+    for slug in only:
+        if slug not in artifacts:
+            raise InputError(f"config: only: {where} has no artifact '{slug}': {nearest(slug, artifacts)}")
+    chosen = {
+        slug: artifact
+        for slug, artifact in artifacts.items()
+        if (not only or slug in only) and (not papers or artifact.paper in ("", *papers))
+    }
+    if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
+        raise InputError(
+            f"config: no artifact of {where} is selected by papers and only; change one of them."
+        )
+    return chosen
+
+
+def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
+    """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
+    wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
+    named = {slug for run in runs for slug in run.serves}
+    # without panels an artifact shows every run, also one of texts, which needs no run otherwise
+    every = any(not artifact.panels and not artifact.unavailable for artifact in wanted.values())
+    reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
+    pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
+    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
+
+
+def _pairs(run: Run) -> set[tuple[str, str]]:
+    """Return the models that read a run's benchmark, with it."""
+    return {(model, run.benchmark) for model in (run.model, *run.references)}
+
+
+def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Artifact:
+    """Return an artifact about the papers' numbers, with the artifacts shown beside it and what is left out."""
+    reasons = {**out.models, **out.benchmarks}
+    missing = [Missing(name=name, reason=reason) for name, reason in reasons.items()]
+    options = Options(artifacts=of_papers).model_copy(update=artifact.options.set_fields())
+    return artifact.replaced(options=options, missing=missing)
+
+
+def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
+    missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
+    left = [panel for panel in artifact.panels if not out.missing_of(panel)]
+    if not missing:
+        return artifact
+    if left:
+        return artifact.replaced(missing=missing, panels=left)
+    return artifact.replaced(missing=missing, unavailable=_join_reasons(missing))
+
+
+def _join_reasons(missing: Iterable[Missing]) -> str:
+    reasons = {gone.name: gone.reason for gone in missing}
+    return "; ".join(f"{name}: {reason}" for name, reason in reasons.items()) + "."
+
+
+def _default(runs: list[Run]) -> list[str]:
+    """Return the artifacts of a study that names none."""
+    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    if any(run.methods for run in runs):
+        return DEFAULT_ARTIFACTS + extraction
+    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
+
+
+def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
+    """Group runs by their model and benchmark."""
+    pairs: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        pairs.setdefault((run.model, run.benchmark), []).append(run)
+    return pairs
 
 
 def shown_artifacts(
@@ -67,11 +331,11 @@ def artifact_of(
 ) -> Artifact:
     """Return a registered entry with a study's `own` keys, and what follows from its slug: paper and evaluation set.
 
-    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and those of
-    what belongs to no paper, are without them; the other papers evaluate all.
+    A slug that begins with a paper's id and `_` is of that paper. Prefixes are Con-ReCall's: its texts, and the texts
+    of what belongs to no paper, are without them; the other papers evaluate all.
 
     Raises:
-        InputError: there is no such renderer.
+        InputError: the renderer is unknown.
     """
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
@@ -82,7 +346,7 @@ def artifact_of(
         | own.set_fields()
         | {"options": options, "panels": panels}
     )
-    with located(where):
+    with error_place(where):
         renderer_of(str(keys["renderer"]))
     return Artifact(slug=slug, paper=paper, **keys)
 
@@ -91,17 +355,17 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
     """Return the panels of a written one: of the runs with its id, with the start token and references of these."""
     panel = WrittenPanel(run=written) if isinstance(written, str) else written
     if panel.run is None:
-        return [Panel(**copy.set_fields()) for copy in panel.expanded(PRODUCT)]
+        return [Panel(**copy.set_fields()) for copy in panel.expand(PRODUCT)]
     ids = {run.id for run in runs} - {""}
     if panel.run not in ids:
         raise InputError(f"{where}.run: no run has the id '{panel.run}': {nearest(panel.run, ids)}")
     by_pair = runs_by_pair(run for run in runs if run.id == panel.run)
     for place, key in enumerate(("model", "benchmark")):
         there = {pair[place] for pair in by_pair}
-        for slug in _listed(getattr(panel, key) or []):
+        for slug in _as_list(getattr(panel, key) or []):
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
-    every = panel.model_copy(update={"run": list(by_pair)}).expanded(("run", *PRODUCT))
+    every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
     copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
     return [
         Panel(
@@ -118,7 +382,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
     """Read artifacts.yaml.
 
     Raises:
-        InputError: an entry has no title, a renderer that there is not, or panels, which a study gives.
+        InputError: an entry has no title, an unknown renderer, or panels, which a study gives.
     """
     registered = read_keys(path, dict[Slug, WrittenArtifact])
     for slug, entry in registered.items():
@@ -132,7 +396,7 @@ def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
 
 
 def require_artifact(slug: str, known: Collection[str], where: str) -> None:
-    """Raise `InputError` with the nearest slug where there is no such artifact."""
+    """Raise `InputError` with the nearest slug if the artifact is unknown."""
     if slug not in known:
         raise InputError(f"{where}: unknown artifact '{slug}': {nearest(slug, known)}")
 
@@ -143,7 +407,7 @@ def resolve_artifact(
     """Return the artifact with every panel filled in; `known` are the slugs of all artifacts.
 
     Raises:
-        InputError: its renderer, options, methods or panels are none that there are.
+        InputError: its renderer, options, methods or panels are unknown.
     """
     where, options = f"{where}.{artifact.slug}", artifact.options
     for named in options.artifacts:
@@ -156,21 +420,27 @@ def resolve_artifact(
                 f"{where}.panels.{number}: no run has model '{panel.model}' and benchmark "
                 f"'{panel.benchmark}'; add one under runs, or use one of {sorted(read)}."
             )
-    panels = [
-        panel.model_copy(update=first_of_runs(read.get(panel.pair, [])) | panel.set_fields())
-        for panel in panels
-    ]
-    artifact = artifact.replaced(panels=panels)
     if not artifact.unavailable:
-        check_artifact(artifact, where)
-    return artifact
+        with error_place(where):
+            check(artifact.renderer, options, artifact.metric)
+            if not panels:
+                raise InputError("it has no panel; give at least one model and benchmark under panels")
+            _check_methods(artifact)
+            _check_parameters(artifact.renderer, options)
+    filled = []
+    for panel in panels:
+        defaults = first_of_runs(read.get(panel.pair, []))
+        own = panel.model_fields_set
+        missing = {key: value for key, value in defaults.items() if key not in own}
+        filled.append(panel.model_copy(update=missing))
+    return artifact.model_copy(update={"panels": filled})
 
 
 def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmarks, where: str) -> None:
     """Check that the runs of each panel have what it and the artifact's options choose of them.
 
     Raises:
-        InputError: names the first that no run has, and those that there are.
+        InputError: names the first that no run has, and what they have.
     """
     if artifact.unavailable:
         return
@@ -179,8 +449,8 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     for number, panel in enumerate(artifact.panels):
         own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
         choices: list[tuple[str, Iterable[Any], set[Any] | None]] = [
-            (f"panels.{number}.subset", {panel.subset} - {"", EACH}, _chosen(entry, "subsets", own)),
-            (f"panels.{number}.length", [panel.length], _chosen(entry, "lengths", own)),
+            (f"panels.{number}.subset", {panel.subset} - {"", EACH}, _parts_of(entry, "subsets", own)),
+            (f"panels.{number}.length", [panel.length], _parts_of(entry, "lengths", own)),
             (f"panels.{number}.start_token", [panel.start_token], {run.start_token for run in own} or None),
             *(_choices_of_runs(artifact, panel, own, number, shown) if own else ()),
         ]
@@ -188,7 +458,7 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
             for name in names:
                 if offered is not None and name is not None and name not in offered:
                     raise InputError(f"{where}.{key}: no run of {panel.model} on {panel.benchmark} has "
-                                     f"{shortened(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
+                                     f"{shorten(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
 
 
 def _choices_of_runs(
@@ -198,15 +468,14 @@ def _choices_of_runs(
 
     `shown`: the runs of all panels. A method that some of them compute leaves the others' panels empty, with a reason.
     """
-    options, scored = artifact.options, settings_scored(runs)
+    options, scored, everywhere = artifact.options, settings_scored(runs), settings_scored(shown)
     own = {name.partition(";")[0] for name in artifact.methods or scored}
-    written = [written_parameters(name) for method in own & scored.keys() for name in scored[method]]
-    everywhere = settings_scored(shown)
+    written = [values for method in own & scored.keys() for values in scored[method].values()]
     parameters = {
         parameter
         for method in {name.partition(";")[0] for name in artifact.methods or everywhere} & everywhere.keys()
-        for name in everywhere[method]
-        for parameter in written_parameters(name)
+        for values in everywhere[method].values()
+        for parameter in values
     }
     # answers from elsewhere name paraphrasers of their own
     elsewhere = any(run.questions and run.paraphraser is None for run in runs)
@@ -219,11 +488,12 @@ def _choices_of_runs(
     yield f"panels.{number}.references", panel.references or (), offered["reference"]
     yield from ((f"options.across.{key}", names, offered[key]) for key, names in options.across.items())
     yield "options.draws", options.draws, offered["draw"]
-    yield "options.x", {*_listed(options.x)} - {"", *PLACES}, parameters
+    yield "options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters
     yield "options.y", {options.y} - {""}, parameters
     if method := options.method.partition(";")[0]:
         yield "options.method", [method], {*everywhere}
-        yield "options.settings", (panel.settings or options.settings).values(), scored.get(method)
+        names = {*scored[method]} if method in scored else None
+        yield "options.settings", (panel.settings or options.settings).values(), names
 
 
 def methods_left_out(
@@ -245,22 +515,16 @@ def methods_left_out(
     return reasons
 
 
-def settings_scored(runs: Sequence[Run]) -> dict[str, set[str]]:
-    """Return the methods that runs compute, each with the names of its settings."""
-    scored: dict[str, set[str]] = {}
+def settings_scored(runs: Iterable[Run]) -> dict[str, dict[str, dict[str, str]]]:
+    """Return the parameters of every setting that runs compute, by method and the setting's name."""
+    scored: dict[str, dict[str, dict[str, str]]] = {}
     for item in (item for run in runs for item in (*run.methods, *run.questions)):
-        named = _setting_names(item.method, json.dumps(item.parameters, sort_keys=True))
-        scored.setdefault(item.method, set()).update(named)
+        scored[item.method] = scored.get(item.method, {}) | item.settings
     return scored
 
 
-@cache
-def _setting_names(method: str, parameters: str) -> frozenset[str]:
-    return frozenset(setting_name(method, values) for values in settings(method, json.loads(parameters)))
-
-
-def _chosen(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
-    """Return the subsets or lengths that runs choose of those of an entry; None if only its files say them."""
+def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] | None:
+    """Return the subsets or lengths of an entry that runs choose; None if only its files say them."""
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
@@ -330,24 +594,9 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     if not small:
         return []
     return [
-        f"These small models cannot test ReCall or Con-ReCall: {joined(small)}. They were trained here from random "
+        f"These small models cannot test ReCall or Con-ReCall: {join_words(small)}. They were trained here from random "
         "weights and hardly use what comes before a text."
     ]
-
-
-def check_artifact(artifact: Artifact, where: str) -> None:
-    """Check that an artifact's options are what its renderer takes, and that its methods and parameters exist.
-
-    Raises:
-        InputError: names the first that is not.
-    """
-    with located(where):
-        check(artifact.renderer, artifact.options, artifact.metric)
-        if not artifact.panels:
-            raise InputError("it has no panel; give at least one model and benchmark under panels")
-        for key, name in _methods_named(artifact):
-            _check_method(key, name)
-        _check_parameters(artifact.renderer, artifact.options)
 
 
 def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
@@ -357,21 +606,23 @@ def _methods_named(artifact: Artifact) -> list[tuple[str, str]]:
     return lists + [(key, name) for key, name in single.items() if name]
 
 
-def _check_method(key: str, name: str) -> None:
-    """Check a method's id, or `id;parameter=value` of a variant: a parameter off its default, outside the grid."""
-    id, _, variant = str(name).partition(";")
-    if id not in METHODS:
-        raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")
-    fixed = METHODS[id].defaults.keys() - METHODS[id].grid.keys()
-    for part in variant.split(";") if variant else []:
-        if part.partition("=")[0] not in fixed:
-            raise InputError(f"{key}: {id} has no variant '{part}': {nearest(part.partition('=')[0], fixed)}")
-    if not is_question(id):
-        parse_setting(id, variant)
+def _check_methods(artifact: Artifact) -> None:
+    """Check methods' ids and variants, `id;parameter=value`: a parameter off its default, outside the grid."""
+    for key, name in _methods_named(artifact):
+        id, _, variant = str(name).partition(";")
+        if id not in METHODS:
+            raise InputError(f"{key}: unknown method '{id}': {nearest(id, METHODS)}")
+        fixed = METHODS[id].defaults.keys() - METHODS[id].grid.keys()
+        for part in variant.split(";") if variant else []:
+            parameter = part.partition("=")[0]
+            if parameter not in fixed:
+                raise InputError(f"{key}: {id} has no variant '{part}': {nearest(parameter, fixed)}")
+        if not is_question(id):
+            parse_setting(id, variant)
 
 
 def _check_parameters(renderer: str, options: Options) -> None:
-    """Check that the parameters that options name are those of the method that they name, or of any."""
+    """Check that the method that options name, or any method, has the parameters that they name."""
     chosen = options.method.partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
     parameters = {name for method in methods for name in method.defaults}
@@ -380,14 +631,14 @@ def _check_parameters(renderer: str, options: Options) -> None:
         raise InputError(
             f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
         )
-    for key, names, valid in (("x", _listed(options.x), parameters | (PLACES if lines else set())),
+    for key, names, valid in (("x", _as_list(options.x), parameters.union(X_PLACES if lines else ())),
                               ("y", [options.y], parameters)):  # fmt: skip
         for name in filter(None, names):
             if name not in valid:
                 raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
 
 
-def _listed(value: Any) -> list[Any]:
+def _as_list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else [value]
 
 

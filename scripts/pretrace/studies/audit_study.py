@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.documents import DOCUMENTS
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import FORMATS, rows, stem_of
@@ -17,7 +17,7 @@ from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.books import cut_of_sides, side_of
@@ -25,7 +25,7 @@ from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
 
-NAME, TEXTS, WORKS = "audit", "texts", "works"
+NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
 GIVEN = ("texts", "model", "known", "language")
@@ -61,8 +61,8 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
         if kinds[key] not in ("file", "folder"):
             place = "" if Path(file).is_absolute() else f" in {Path.cwd()}"
             raise InputError(
-                f"config: {key}: {shortened(file)} does not exist{place}; give works (a folder, or a file: "
-                f"{DOCUMENTS}), or a file of passages: {FORMATS}."
+                f"config: {key}: {shorten(file)} does not exist{place}; give works (a folder, or a file: "
+                f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
             )
     slug, models = _model(config.model, kinds["model"], folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
@@ -72,17 +72,19 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
     cut = _cut(texts, known)
-    entry = given["benchmarks"][TEXTS] | located | {"title": texts.name or config.texts}
+    entry = given["benchmarks"][TEXTS_SLUG] | located | {"title": texts.name or config.texts}
     entry |= {"language": config.language or _language(texts)}
-    benchmarks = {TEXTS: entry}
+    benchmarks = {TEXTS_SLUG: entry}
     if cut is not None:
         benchmarks = {
-            TEXTS: entry | {"cut": cut.to_json()},
-            WORKS: entry | {"title": f"{entry['title']}, whole"},
+            TEXTS_SLUG: entry | {"cut": cut.to_json()},
+            WORKS_SLUG: entry | {"title": f"{entry['title']}, whole"},
         }
         # passages are scored, and whole works are read for what the model gives back
         reading = [run for run in runs if "extraction" in run]
-        runs += [{"model": slug, "benchmark": WORKS, "extraction": run.pop("extraction")} for run in reading]
+        runs += [
+            {"model": slug, "benchmark": WORKS_SLUG, "extraction": run.pop("extraction")} for run in reading
+        ]
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
 
 
@@ -161,7 +163,7 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
         hub_id = re.search(r"huggingface\.co/([^/\s]+/[^/\s?#]+)", named)
         hint = f"write model={hub_id[1]}" if hub_id else nearest(named, registered)
         raise InputError(
-            f"config: model: '{shortened(named)}' is not a name of config/models.yaml, a folder, or an id of the "
+            f"config: model: '{shorten(named)}' is not a name of config/models.yaml, a folder, or an id of the "
             "Hugging Face hub such as EleutherAI/pythia-1.4b"
             f"{'' if hint.startswith('valid') else f': {hint}'}"
         )
@@ -184,7 +186,7 @@ def parameters_in(name: str) -> float | None:
 
 
 POSITIVE_CONTROL = "famous_passages"
-PLAIN = {"logprobs", "entropies", "variances", "highest", "ranks", "top40"}
+PLAIN_STATISTICS = {"logprobs", "entropies", "variances", "highest", "ranks", "top40"}
 """What the pass over a text itself gives."""
 
 
@@ -211,7 +213,7 @@ def positive_runs(
         methods: list[str | dict[str, Any]] = [
             {item.method: item.parameters} if item.parameters else item.method
             for item in run.methods
-            if {*METHODS[item.method].needs} <= PLAIN
+            if {*METHODS[item.method].needs} <= PLAIN_STATISTICS
         ]
         if (run.model, run.benchmark) in audited and applies and methods:
             written = WrittenRun(

@@ -6,11 +6,11 @@ from math import inf
 from pathlib import Path
 from statistics import fmean
 
-from pretrace.benchmarks.audit_design import counted, detectable_effect, has_p
+from pretrace.benchmarks.audit_design import count_noun, detectable_effect, has_p
 from pretrace.benchmarks.languages import unit_of
 from pretrace.benchmarks.passages import MARGIN, Cut, first_names, whole_passages
 from pretrace.benchmarks.works import Report, Work, report_of, works_in
-from pretrace.runtime.errors import InputError, shortened
+from pretrace.runtime.errors import InputError, shorten
 
 WORDS, MOST = 64, 20
 """Words of a passage, and passages of a work at most."""
@@ -102,7 +102,7 @@ def cut_of_sides(ours: Side, theirs: Side) -> Cut:
 def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
     """Yield the lines that say what was read of each work, how works are cut, and what would be found."""
     for side, which in ((ours, "in question"), (theirs, "given as unread")):
-        yield f"{which}, {side.path}: {counted(len(side.reports), 'work')}"
+        yield f"{which}, {side.path}: {count_noun(len(side.reports), 'work')}"
         listed = [_told(work, report, cut) for work, report in side.reports.items()]
         yield from [f"  {line}" for line in listed[:SHOWN]]
         if len(listed) > SHOWN:
@@ -115,11 +115,11 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
             yield f"  shorter than {cut.each} passages and not compared: {first_names(short)}"
         if side.left_out:
             named = first_names([str(path.relative_to(side.path)) for path in side.left_out])
-            yield f"  not read: {counted(len(side.left_out), 'file')}: {named}"
+            yield f"  not read: {count_noun(len(side.left_out), 'file')}: {named}"
     why = ", matched in characters because words have other lengths" if cut.unit == "characters" else ""
     lines = "; line ends are taken out of paragraphs, because some works have none" if cut.unwrap else ""
     yield (
-        f"cut: {counted(cut.each, 'passage')} of {cut.size} {cut.unit} of each work{why}, spread alike over each "
+        f"cut: {count_noun(cut.each, 'passage')} of {cut.size} {cut.unit} of each work{why}, spread alike over each "
         f"without its first and last {MARGIN:.0%}{lines}"
     )
     yield (
@@ -133,7 +133,7 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
                 _effect(smallest_effect(counts[0], known, each)) for known in (counts[1], 2 * counts[1])
             )
             yield (
-                f"  {counted(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: {now}; with "
+                f"  {count_noun(each, 'passage')} of {counts[0]} works in question and {counts[1]} unread: {now}; with "
                 f"{2 * counts[1]} unread works: {more}{' (this audit)' * (each == cut.each)}"
             )
 
@@ -141,7 +141,7 @@ def plan_of_works(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
 def _told(work: Work, report: Report, cut: Cut) -> str:
     passages = whole_passages(_length(report, cut.unit), cut.size)
     parts = f" in {len(work.files)} files" if len(work.files) > 1 else ""
-    told = [f"{report.words:,} words{parts}, {counted(passages, 'passage')}, {report.encoding}"]
+    told = [f"{report.words:,} words{parts}, {count_noun(passages, 'passage')}, {report.encoding}"]
     if report.removed:
         told.append("removed: " + ", ".join(f"{what} ({count:,})" for what, count in report.removed.items()))
     if report.left_out:
@@ -149,7 +149,7 @@ def _told(work: Work, report: Report, cut: Cut) -> str:
             "left out: " + ", ".join(f"{what} ({count:,} words)" for what, count in report.left_out.items())
         )
     named = ", ".join(filter(None, (report.title, report.author)))
-    return f"{shortened(work.name)}{f' ({named})' * bool(named)}: {'; '.join(told)}"
+    return f"{shorten(work.name)}{f' ({named})' * bool(named)}: {'; '.join(told)}"
 
 
 def _effect(effect: float) -> str:

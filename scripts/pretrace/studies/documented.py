@@ -100,7 +100,7 @@ def json_schema(kind: Any) -> dict[str, Any]:
     return adapter(kind).json_schema(schema_generator=_Described)
 
 
-def schema_of(name: str) -> dict[str, Any]:
+def json_schema_of(name: str) -> dict[str, Any]:
     """Return the JSON schema of a file of config/ for editors.
 
     An entry of a registry is of the class of its source. What several classes have is described once; a study's own
@@ -203,7 +203,9 @@ def _sentence(text: str) -> str:
 def main(root: Path) -> None:
     for name in FILES:
         path = root / "workflow" / "schemas" / f"{name}.schema.json"
-        path.write_text(json.dumps(schema_of(name), ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        path.write_text(
+            json.dumps(json_schema_of(name), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+        )
     page = root / "docs" / "keys.md"
     page.write_text(with_tables(page.read_text(encoding="utf-8")), encoding="utf-8")
 

@@ -28,7 +28,7 @@ BYTES_A_TOKEN = 4, 1.5
 5.1 in speeches, 4.1 in licences, 3.8 in docstrings, and 1.6 in Chinese news."""
 TOKENS_OF_A_TEXT = 250
 """Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
-TEXTS = 2000
+ASSUMED_TEXTS = 2000
 """Number of texts assumed for a subset if the registry does not state it."""
 ENCODINGS = 64
 """Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
@@ -44,7 +44,7 @@ STORED = 30
 """Bytes of results for each token that passes read: 141 MB for 4.6 million in the embedded study."""
 
 
-class Place(NamedTuple):
+class SizedSlice(NamedTuple):
     """A subset and length of a benchmark. `stated`: its texts, None if not known; `tokens` of each, about."""
 
     subset: str
@@ -54,15 +54,15 @@ class Place(NamedTuple):
 
     @property
     def texts(self) -> int:
-        return TEXTS if self.stated is None else self.stated
+        return ASSUMED_TEXTS if self.stated is None else self.stated
 
 
-class Work(NamedTuple):
+class Workload(NamedTuple):
     """The tokens that a model reads and writes for a place of a benchmark; `passed`: those that passes read."""
 
     model: str
     benchmark: str
-    place: Place
+    place: SizedSlice
     read: float
     written: float = 0
     passed: float = 0
@@ -126,7 +126,7 @@ def measured(plan: Plan) -> dict[str, str]:
 
 def estimate(plan: Plan, flops: float, known: Counted) -> list[Line]:
     """Return a line for each model that reads, writes or is fetched, the longest first, and one for all."""
-    done: dict[str, list[Work]] = defaultdict(list)
+    done: dict[str, list[Workload]] = defaultdict(list)
     for model in plan.models_read:
         if isinstance(model.entry, HubModel):
             done[model.slug] = []
@@ -141,7 +141,7 @@ def estimate(plan: Plan, flops: float, known: Counted) -> list[Line]:
     return [*lines, total._replace(gpus=max((line.gpus for line in lines), default=0))]
 
 
-def _line(slug: str, entry: ModelEntry, done: Sequence[Work], flops: float) -> Line:
+def _line(slug: str, entry: ModelEntry, done: Sequence[Workload], flops: float) -> Line:
     read, written, passed = (
         sum(getattr(work, key) for work in done) for key in ("read", "written", "passed")
     )
@@ -165,7 +165,7 @@ def _api(plan: Plan, model: str) -> Api | None:
     return entry.api if isinstance(entry, ApiModel) else None
 
 
-def works(plan: Plan, counted: Counted | None = None) -> Iterator[Work]:
+def works(plan: Plan, counted: Counted | None = None) -> Iterator[Workload]:
     """Yield what the models read and write: passes, questions, paraphrases and continuations, of each place once."""
     known = counted or {}
     for pair in plan.reading_pairs:
@@ -182,29 +182,29 @@ def works(plan: Plan, counted: Counted | None = None) -> Iterator[Work]:
     }
     for benchmark, writer in sorted(paraphrases):
         if _api(plan, writer):
-            for place in places(plan.benchmark(benchmark).entry, WHOLE, known.get(benchmark)):
+            for place in slices_read(plan.benchmark(benchmark).entry, WHOLE, known.get(benchmark)):
                 read, written = WORDING["paraphrase"] + place.tokens, PARAPHRASES * place.tokens
-                yield Work(writer, benchmark, place, place.texts * read, place.texts * written)
+                yield Workload(writer, benchmark, place, place.texts * read, place.texts * written)
     for benchmark, view in plan.continued_views:
         entry = plan.study.benchmarks.entries[benchmark]
         if writer := view_writer(view, entry):
-            for place in places(entry, WHOLE, known.get(benchmark)):
+            for place in slices_read(entry, WHOLE, known.get(benchmark)):
                 samples = place.texts * (VIEWS[view].number or 1)
                 # a sample reads half of a text and writes the rest; an API may write three tokens for each word of it
                 read, written = place.tokens / 2, place.tokens / 2
                 if _api(plan, writer):
                     read, written = WORDING["continuation"] + read, place.tokens
-                yield Work(writer, benchmark, place, samples * read, samples * written)
+                yield Workload(writer, benchmark, place, samples * read, samples * written)
 
 
-def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Work]:
+def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Workload]:
     entry = pair.benchmark.entry
     readings = {
         (place, request.reading)
         for request in pair.requests
         # no entry says how long texts are that exceed the context
         if request.reading.windows != PAST_CONTEXT
-        for place in places(entry, request.to_json(), sizes)
+        for place in slices_read(entry, request.to_json(), sizes)
     }
     drawn = None if entry.prefix is None else entry.prefix.texts
     most_after_shots = math.inf if drawn is None else 2 * drawn
@@ -221,17 +221,17 @@ def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Work]:
             read, written = texts * tokens * (shots * tokens + tokens / 2), texts * tokens
         else:
             read, written = texts * (tokens + shots * tokens), texts
-        yield Work(*pair.slugs, place, read, written, texts * tokens)
+        yield Workload(*pair.slugs, place, read, written, texts * tokens)
 
 
-def _questions(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Work]:
+def _questions(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Workload]:
     for request in pair.answer_requests:
         if QUESTION_METHODS[request["method"]].control:
             continue
-        for place in places(pair.benchmark.entry, request, sizes):
+        for place in slices_read(pair.benchmark.entry, request, sizes):
             k = request["parameters"].get("k", place.tokens / 2)
             read, written = _question(request["method"], place.tokens, k, api)
-            yield Work(*pair.slugs, place, place.texts * read, place.texts * written)
+            yield Workload(*pair.slugs, place, place.texts * read, place.texts * written)
 
 
 def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[float, float]:
@@ -245,26 +245,28 @@ def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[fl
             read = len(ORDERS) * (WORDING[method] + (1 + PARAPHRASES) * tokens)
             return read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS)
         case "completion":
-            return WORDING[method] + k, k * over_api.TOKENS_A_WORD
+            return WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD
         case _:
             return WORDING[method] + tokens, cloze.ANSWER_UNITS
 
 
-def places(entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | None = None) -> list[Place]:
+def slices_read(
+    entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | None = None
+) -> list[SizedSlice]:
     """Return the places that a request reads of a benchmark, by its texts, or by what its entry states."""
     if sizes is not None:
         return [
-            Place(subset, length, len(tokens), sum(tokens) / len(tokens))
+            SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
             for (subset, length), tokens in sizes.items()
             if request["subsets"] is None or subset in request["subsets"]
             if request["lengths"] is None or length in request["lengths"]
         ]
     words = TOKENS_A_WORD.get(entry.language, 1.35)
     return [
-        Place(
+        SizedSlice(
             subset,
             length,
-            _stated(entry, subset, length),
+            _stated_texts(entry, subset, length),
             TOKENS_OF_A_TEXT if length is None else length * words,
         )
         for subset in request["subsets"] or entry.subsets or [""]
@@ -272,7 +274,7 @@ def places(entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | Non
     ]
 
 
-def _stated(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
+def _stated_texts(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
     """Return the number of texts of a subset and length, if the entry states it."""
     expected = entry.expected
     if entry.texts_of_a_length:
@@ -288,7 +290,7 @@ def assumptions(plan: Plan, known: Counted) -> list[str]:
     local = {work.model for work in done if not _api(plan, work.model)}
     lacking = {
         "`parameters` count as 0": {model for model in local if entries[model].parameters is None},
-        f"`expected` count as {TEXTS:,} texts of each subset and length": {
+        f"`expected` count as {ASSUMED_TEXTS:,} texts of each subset and length": {
             work.benchmark for work in done if work.place.stated is None
         },
         f"`lengths` count as {TOKENS_OF_A_TEXT} tokens a text": {

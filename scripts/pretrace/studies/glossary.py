@@ -34,15 +34,15 @@ def glossary(
     titles = models.titles | benchmarks.titles | corpora.titles
     sets = {"all", *(artifact.evaluation_set for artifact in artifacts)}
     parts: Glossary = [
-        ("Models", _named(models, shown, lambda entry: _model(entry, titles))),
-        ("Benchmarks", _named(benchmarks, shown, _texts)),
-        ("Reference corpora", _named(corpora, shown, _texts)),
+        ("Models", _describe_entries(models, shown, lambda entry: _model(entry, titles))),
+        ("Benchmarks", _describe_entries(benchmarks, shown, _texts)),
+        ("Reference corpora", _describe_entries(corpora, shown, _texts)),
         ("Evaluation sets", [(name, words) for name, words in EVALUATION_SET_LABELS.items() if name in sets]),
     ]
     return [(heading, names) for heading, names in parts if names]
 
 
-def _named(
+def _describe_entries(
     registry: Registry[E], shown: Collection[str], described: Callable[[E], str]
 ) -> Sequence[tuple[str, str]]:
     """Return title, and slug with description, of the entries that are shown; without a title the slug is the name."""

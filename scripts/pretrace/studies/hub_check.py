@@ -1,4 +1,4 @@
-"""Ask for everything that a study fetches, without fetching it: what would fail, and how much there is."""
+"""Ask for everything that a study fetches, without fetching it: what would fail, and the bytes of all."""
 
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +11,7 @@ from pretrace.corpora.readers.shards import HubCorpus, check_shards
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import Listing, pinned
+from pretrace.runtime.hub import Listing, use_pins
 from pretrace.studies.plan import Plan
 
 AT_ONCE = 8
@@ -20,7 +20,7 @@ AT_ONCE = 8
 GIGABYTE = 10**9
 
 
-class Answer(NamedTuple):
+class HubFiles(NamedTuple):
     """What the hub says of an entry: its files with their size in bytes, or what will fail."""
 
     entry: str
@@ -30,9 +30,9 @@ class Answer(NamedTuple):
     problem: str = ""
 
 
-def check_hub(plan: Plan) -> list[Answer]:
+def check_hub(plan: Plan) -> list[HubFiles]:
     """Ask for every model, benchmark and corpus that the study's jobs fetch, in that order."""
-    with pinned(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
+    with use_pins(plan.study.settings.revisions), ThreadPoolExecutor(AT_ONCE) as pool:
         # a context each: the pins are a variable of the context, which a thread does not inherit
         answers = [pool.submit(copy_context().run, partial(_answer, *check)) for check in _checks(plan)]
         return [answer.result() for answer in answers]
@@ -52,15 +52,15 @@ def _checks(plan: Plan) -> Iterable[tuple[str, str, Callable[[], Listing]]]:
             yield f"corpus {corpus.slug}", source.hub, partial(check_shards, source)
 
 
-def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> Answer:
+def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> HubFiles:
     try:
         files = ask().files.values()
     except InputError as error:
-        return Answer(entry, place, problem=str(error))
-    return Answer(entry, place, len(files), sum(file.size for file in files))
+        return HubFiles(entry, place, problem=str(error))
+    return HubFiles(entry, place, len(files), sum(file.size for file in files))
 
 
-def report(plan: Plan, answers: Sequence[Answer]) -> tuple[list[str], list[str]]:
+def report(plan: Plan, answers: Sequence[HubFiles]) -> tuple[list[str], list[str]]:
     """Return the lines that say what can be fetched and what is left out, and those that say what will fail."""
     fetchable = [answer for answer in answers if not answer.problem]
     lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"] if fetchable else []

@@ -1,6 +1,6 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
-A key's type is what it is checked by, and the text under it is its description: in complaints, in the JSON schemas of
+A key's type checks it, and the text under it is its description: in complaints, in the JSON schemas of
 workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
 """
 
@@ -26,10 +26,10 @@ SHARED_FOLDERS = (
 )  # fmt: skip
 """The folders of results/ that studies share."""
 
-Paper = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
+PaperId = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
-EvaluationSet = Literal["all", "without_prefixes", "balanced"]
-Words = list[str]
+EvaluationSetName = Literal["all", "without_prefixes", "balanced"]
+Names = list[str]
 Several = Some[Unique[str]]
 
 
@@ -105,7 +105,7 @@ class Config(Keys):
     """Slugs of models and benchmarks whose entries say `unavailable` but that you can ask or fetch."""
     trust_remote_code: bool = False
     """`true` lets models with `remote_code` run their own code. Without it these models are unavailable."""
-    papers: Unique[Paper] = []
+    papers: Unique[PaperId] = []
     """Run a part of the study: only the artifacts of these papers, as `[surp]`, and only the runs that they need.
     Artifacts of no paper show the results of these runs."""
     only: Unique[str] = []
@@ -142,19 +142,12 @@ class Extraction(Keys):
     """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
     own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
     stride: Maybe[Count] = None
-    """Tokens from the beginning of a window to that of the next (default, 1: a window begins at every token; with
-    `prefix`, as many as the suffix)."""
+    """Tokens from the beginning of a window to the beginning of the next (default, 1: a window begins at every token;
+    with `prefix`, as many as the suffix)."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """A window is extractable above this probability."""
     tries: Count = 100
     """Number of samples that should contain the suffix at least once, with a probability of one half."""
-
-    def resolved(self) -> "Extraction":
-        """Return the windows with the numbers that depend on whether the texts are cut before each window."""
-        suffix = self.suffix or (20 if self.prefix is None else 50)
-        stride = self.stride or (1 if self.prefix is None else suffix)
-        context = None if self.prefix is not None else self.context or 20
-        return self.model_copy(update={"suffix": suffix, "stride": stride, "context": context})
 
 
 class Listed(Keys):
@@ -170,7 +163,7 @@ class Listed(Keys):
             made._order = tuple(value)
         return made
 
-    def expanded(self, keys: Sequence[str]) -> list[Self]:
+    def expand(self, keys: Sequence[str]) -> list[Self]:
         """Return a copy for each combination of the values that are listed under `keys`."""
         listed = [key for key in self._order if key in keys and isinstance(getattr(self, key), list)]
         products = product(*(getattr(self, key) for key in listed))
@@ -194,17 +187,17 @@ class RunKeys(Keys):
     """Repeat the start token between a prefix and the text."""
     views: Several = ["original"]
     """Views: how the texts are changed before the model reads them."""
-    references: Words = []
+    references: Names = []
     """Reference models for `ref` (default, none)."""
-    neighbours: Words = []
+    neighbours: Names = []
     """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
-    continuations: Words = []
+    continuations: Names = []
     """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
     `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
-    shadows: Words = []
+    shadows: Names = []
     """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
     none)."""
-    inputs: dict[str, Words] = {}
+    inputs: dict[str, Names] = {}
     """Further inputs of methods, as `{KIND: [NAME]}`, for kinds without a key of their own (default, none)."""
     calibrate_on: Maybe[str] = None
     """The benchmark whose known non-members (label 0) calibrate this run. The same model must read it in another
@@ -228,10 +221,10 @@ class WrittenRun(RunKeys, Listed):
     the artifacts that show its model and benchmark)."""
     corpus: Maybe[str] = None
     """Short for `corpora` with one entry."""
-    corpora: Words = []
+    corpora: Names = []
     """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
     draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
-    """Draws of shots for methods with a prefix, by number (default, the first draw and those of all placebos)."""
+    """Draws of shots for methods with a prefix, by number (default, the first draw and all placebos')."""
     paraphraser: Maybe[str] = None
     """The view whose texts are the wrong options of questions (default, `paraphrase`; for collected answers, all
     paraphrasers in the file)."""
@@ -259,8 +252,8 @@ class WrittenPanel(Listed):
     length: Maybe[Count | Some[list[Count]]] = None
     """A length in words, or several (default, each length)."""
     start_token: Maybe[str] = None
-    """The start token (default, that of the first run of the model and benchmark)."""
-    references: Maybe[Words] = None
+    """The start token (default, as in the first run of the model and benchmark)."""
+    references: Maybe[Names] = None
     """Corpora and reference models (default, the first of each kind that the runs name)."""
     label: Maybe[str] = None
     """The panel's heading."""
@@ -288,7 +281,7 @@ class WrittenArtifact(Keys):
     """The caption, printed under it."""
     metric: Maybe[str] = None
     """The metric that it shows (default, `auc`)."""
-    evaluation_set: Maybe[EvaluationSet] = None
+    evaluation_set: Maybe[EvaluationSetName] = None
     """The texts that are evaluated (default, `all` if the slug begins with `dc_pdd_`, `surp_` or `de_cop_`,
     otherwise `without_prefixes`)."""
     selection: Maybe[Selection] = None
@@ -339,7 +332,7 @@ class StudyFile(Keys):
     positive_control: bool = True
     """An audit of a model of the hub, of a wheel or of a folder also scores passages that such models surely read: the
     benchmark `famous_passages` (default, true if the texts are English)."""
-    artifacts: Maybe[Words | dict[str, WrittenArtifact | Panels | None]] = None
+    artifacts: Maybe[Names | dict[str, WrittenArtifact | Panels | None]] = None
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
     the keys below, and then also artifacts of the study's own (default, `headline`, `results_auc` and `results_tpr`;
     `de_cop_table1` and `de_cop_table3` if runs only ask questions)."""

@@ -9,7 +9,7 @@ from functools import cache, cached_property
 from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
-from pretrace.methods import INPUTS, METHODS, altered_views, prefix_needs, setting_name
+from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
 from pretrace.studies.audit_study import POSITIVE_CONTROL
@@ -137,7 +137,7 @@ class Pair:
 
     @property
     def shares(self) -> list[str]:
-        """The manifests of the jobs that share the texts, if there are several."""
+        """The manifests of the jobs that share the texts, if several do."""
         count = self.model.jobs
         numbers = range(1, count + 1) if count > 1 else ()
         return [self._in_shared("passes", f"{number}of{count}.json") for number in numbers]
@@ -158,7 +158,7 @@ class Pair:
         }
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            file_of = special.get(need, lambda model, need=need: beside(model).own(need))
+            file_of = special.get(need, lambda model, need=need: beside(model).stage_file(need))
             names = sorted({name for run in self.run_parameters for name in kind.names(run)})
             files[need] = {name: path for name in names if isinstance(path := file_of(name), str)}
         return files
@@ -235,7 +235,7 @@ class Pair:
 
     @property
     def calibration(self) -> File:
-        return self.own("calibration") if self.asks_questions else []
+        return self.stage_file("calibration") if self.asks_questions else []
 
     @property
     def deltas(self) -> dict[str, float] | None:
@@ -265,11 +265,11 @@ class Pair:
 
     @property
     def scores(self) -> str:
-        return self.own("scores")
+        return self.stage_file("scores")
 
     @property
     def windows(self) -> str:
-        return self.own("windows")
+        return self.stage_file("windows")
 
     @property
     def draws(self) -> list[int]:
@@ -286,7 +286,7 @@ class Pair:
         }
         reads = STATISTICS[statistic].reads
         return {"benchmark": self.benchmark.table} | {
-            kind: shared.get(kind, self.own(kind)) for kind in reads
+            kind: shared.get(kind, self.stage_file(kind)) for kind in reads
         }
 
     @property
@@ -298,7 +298,7 @@ class Pair:
             "language": self.benchmark.entry.language,
         }
 
-    def own(self, stage: str) -> str:
+    def stage_file(self, stage: str) -> str:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
@@ -327,7 +327,8 @@ def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
         # a stored altered text is made of the benchmark's own texts
         if view == "original" or not VIEWS[name].materialised
     ]
-    prefixes = sorted(prefix_needs(run.methods), key=lambda need: (need[0].name, need[1]))
+    needed = {need for item in run.methods for need in item.prefixes}
+    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
     # the mass of the 40 likeliest tokens takes a sort
     sorts = any("top40" in METHODS[method].needs for method in methods)
     plain = Reading(view, run.start_token)

@@ -14,7 +14,7 @@ from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
-from pretrace.studies.registries import cut_of, files_of
+from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -72,7 +72,7 @@ class Plan:
 
     @cached_property
     def reading_pairs(self) -> list[Pair]:
-        """The pairs with forward passes: those of the runs, and each reference model on its run's benchmark."""
+        """The pairs with forward passes: the runs' pairs, and each reference model on its run's benchmark."""
         return [self.pair(*slugs) for slugs in sorted(self.study.runs_by_reader)]
 
     @cached_property
@@ -251,9 +251,11 @@ class Plan:
                 "extraction": pair.extraction is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
-            yield from ((kind, *pair.slugs, pair.own(kind)) for kind in OF_A_PAIR if not left_out.get(kind))
+            yield from (
+                (kind, *pair.slugs, pair.stage_file(kind)) for kind in OF_A_PAIR if not left_out.get(kind)
+            )
             if pair.extraction is None and (whole := self._whole_works(pair)):
-                yield "extraction", *pair.slugs, whole.own("extraction")
+                yield "extraction", *pair.slugs, whole.stage_file("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in pairs}):
@@ -270,7 +272,7 @@ class Plan:
             other
             for other in self.pairs
             if other.model_slug == pair.model_slug and other.extraction
-            and files_of(entries[other.benchmark_slug]) == files_of(own)
+            and text_files_of(entries[other.benchmark_slug]) == text_files_of(own)
         )  # fmt: skip
         return next(pairs, None) if cut_of(own) else None
 
@@ -285,7 +287,7 @@ class Plan:
 
     @property
     def models_read(self) -> list[Model]:
-        """The local models that read or are asked, and those of the hub that lend a tokenizer or make a view."""
+        """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
         models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
         lending = {
@@ -347,7 +349,7 @@ class Plan:
         """The user's own files of texts that the study's runs read."""
         benchmarks = sorted({run.benchmark for run in self.study.runs})
         paths = dict.fromkeys(
-            path for slug in benchmarks for path in files_of(self.study.benchmarks.entries[slug])
+            path for slug in benchmarks for path in text_files_of(self.study.benchmarks.entries[slug])
         )
         return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
 

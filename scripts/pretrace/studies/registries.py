@@ -26,7 +26,7 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import (
@@ -63,7 +63,7 @@ class Registry(Generic[E]):
     overridden: set[str] = field(default_factory=set)
 
     def require(self, slug: str, where: str) -> E:
-        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if there is none."""
+        """Return the entry of a slug; `InputError` names `where` and the nearest valid slug if it is unknown."""
         if slug not in self.entries:
             kind = self.kind.removesuffix("s") if self.kind != "corpora" else "corpus"
             raise InputError(f"{where}: unknown {kind} '{slug}': {self._hint(slug)}")
@@ -76,7 +76,7 @@ class Registry(Generic[E]):
             return f"that id of the hub has the name '{hubs[wrong]}' here."
         if self.kind == "models" and re.fullmatch(r"[\w.-]+/[\w.-]+", wrong):
             name = wrong.rpartition("/")[2].lower()
-            entry = f"models: {{{name}: {{source: hub, hub: {shortened(wrong)}}}}}"
+            entry = f"models: {{{name}: {{source: hub, hub: {shorten(wrong)}}}}}"
             return f"to use a model of the hub, add {entry} to the study and name it {name} in the run."
         return nearest(wrong, self.entries)
 
@@ -113,7 +113,7 @@ def own_files(entry: Entry) -> list[str]:
     return [path for path in (path_of(entry), known) if path is not None]
 
 
-def files_of(entry: BenchmarkEntry) -> list[Path]:
+def text_files_of(entry: BenchmarkEntry) -> list[Path]:
     """Return the user's own files of a benchmark's texts, the second one with known texts; none of other sources."""
     return [Path(path) for path in own_files(entry)] if isinstance(entry, LocalEntry) else []
 
@@ -139,8 +139,10 @@ def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -
         InputError: an entry breaks its schema, hides a registered one or names something that is not there; or `config`
             names no entry.
     """
-    models, benchmarks, corpora = (_load(kind, folder, file, path) for kind in SOURCES)
-    pins = load_revisions(config.revisions, (models, benchmarks, corpora))
+    pins = {} if config.revisions is None else read_keys(Path(config.revisions), Revisions).to_json()
+    own = {kind: parse_entries(getattr(file, kind), SOURCES[kind], f"{path}: {kind}") for kind in SOURCES}
+    models, benchmarks, corpora = (_load(kind, folder, own[kind], file.study, path) for kind in SOURCES)
+    check_pins(pins, (models, benchmarks, corpora), f"{config.revisions}")
     override(models, benchmarks, corpora, config)
     downloads = read_keys(folder / "downloads.yaml", dict[Slug, Download])
     registries = Registries(models, benchmarks, corpora, downloads, pins)
@@ -154,22 +156,21 @@ def load_registries(file: StudyFile, path: Path, config: Config, folder: Path) -
     return registries
 
 
-def _load(kind: str, folder: Path, file: StudyFile, study_path: Path) -> Registry[Any]:
-    """Read the registry file of `kind` and the study's own entries; paths become relative to the working directory."""
+def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study_path: Path) -> Registry[Any]:
+    """Read the registry file of `kind`, add the entries `written` in the study, and make paths relative to the cwd."""
     path = folder / f"{kind}.yaml"
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
-    written = parse_entries(getattr(file, kind), SOURCES[kind], f"{study_path}: {kind}")
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
-    entries = {slug: _located(entry, path) for slug, entry in registered.items()}
-    entries |= {slug: _located(entry, study_path) for slug, entry in written.items()}
-    shared = {slug: slug for slug in registered} | {slug: f"{file.study}~{slug}" for slug in written}
+    entries = {slug: _with_paths(entry, path) for slug, entry in registered.items()}
+    entries |= {slug: _with_paths(entry, study_path) for slug, entry in written.items()}
+    shared = {slug: slug for slug in registered} | {slug: f"{study}~{slug}" for slug in written}
     places = {slug: f"{path}: {slug}" for slug in registered}
     places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
     return Registry(kind, entries, shared, places)
 
 
-def _located(entry: Entry, file: Path) -> Entry:
+def _with_paths(entry: Entry, file: Path) -> Entry:
     """Return the entry with its paths relative to the working directory instead of to the file that names them."""
 
     def located(path: str) -> str:
@@ -197,7 +198,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     """Put what `config` says about entries into them: `paths`, `servers`, `available` and `trust_remote_code`.
 
     A model of the hub with a path is a local checkpoint; benchmarks and corpora keep their loader. With a path, or
-    where it is listed as available, a model or benchmark is no longer unavailable; a model with code of its own is,
+    where it is listed as available, a model or benchmark becomes available; a model with code of its own is,
     until `trust_remote_code` allows that code to run. A model with a server is one behind an API.
 
     Raises:
@@ -215,7 +216,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     for slug, server in config.servers.items():
         if slug not in entries:
             raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
-        entries[slug] = _served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
+        entries[slug] = _as_served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
         models.overridden.add(slug)
     for slug in config.available:
         if slug not in slugs:
@@ -246,7 +247,7 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
     registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
+def _as_served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
@@ -268,23 +269,17 @@ def _served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> M
     return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})
 
 
-def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pins:
-    """Read the YAML file of pins at `path`; return nothing without a file.
-
-    Raises `InputError` where the file breaks its schema, names a repository that no entry reads, or one that entries
-    read at different revisions, since one commit cannot stand for both.
-    """
-    if path is None:
-        return {}
-    pins = read_keys(Path(path), Revisions).to_json()
+def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:
+    """Check that entries read each pinned repository, all at one revision: one commit cannot stand for two."""
     read: dict[str, dict[str, dict[str, str]]] = {"models": {}, "datasets": {}}
     for registry in registries:
         hubs = read["models" if registry.kind == "models" else "datasets"]
         for slug, entry in registry.entries.items():
             for revision, hub in entry.repositories().items() if isinstance(entry, OnHub) else ():
                 hubs.setdefault(hub, {}).setdefault(getattr(entry, revision), slug)
-    for kind, known in read.items():
-        for hub in pins[kind]:
+    for kind, pinned in pins.items():
+        known = read[kind]
+        for hub in pinned:
             where = f"{path}: {kind}.{hub}"
             if hub not in known:
                 raise InputError(f"{where}: no entry reads {hub}: {nearest(hub, known)}")
@@ -294,7 +289,6 @@ def load_revisions(path: str | None, registries: Iterable[Registry[Any]]) -> Pin
                     f"{where}: entries read it at different revisions: {listed}. Leave it out here, and give each its "
                     "commit as its revision."
                 )
-    return pins
 
 
 OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "layers"}
@@ -302,7 +296,7 @@ OF_RANDOM_WEIGHTS = {"members", "tokenizer_corpus", "vocabulary", "width", "laye
 
 
 def _check_model(slug: str, model: ModelEntry, registries: Registries) -> None:
-    """Check that the model with its tokenizer, and what it is trained on, are there and fit."""
+    """Check that the model's tokenizer and training texts exist and fit."""
     place = registries.models.places[slug]
     if model.tokenizer is not None:
         lender = registries.models.require(model.tokenizer, f"{place}.tokenizer")
@@ -361,10 +355,10 @@ def _check_path(where: str, path: str, needed: str) -> None:
     """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
     kind = kind_of(path)
     if not kind:
-        raise InputError(f"{where}: {shortened(path)} does not exist; paths are relative to that file.")
+        raise InputError(f"{where}: {shorten(path)} does not exist; paths are relative to that file.")
     if {"{", "}"} & {*path}:
         raise InputError(
-            f"{where}: {shortened(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
+            f"{where}: {shorten(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
         )
     if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(

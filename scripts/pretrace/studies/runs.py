@@ -1,16 +1,16 @@
 """A run, resolved: the model, the part of a benchmark that it reads, and what is asked and computed; and its checks."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin
 
 from pretrace.benchmarks.sources import VIEW_LOADERS, BenchmarkEntry, PrefixDraws
-from pretrace.methods import INPUTS, METHODS, Chosen, most_shots, obstacle, prefix_needs, settings
+from pretrace.methods import INPUTS, METHODS, Chosen, obstacle, settings
 from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
 from pretrace.models.entries import AnswersModel, ApiModel, ModelEntry, TrainedModel
 from pretrace.models.training.tokenizer import SEPARATOR
 from pretrace.questions.known import QUESTION_METHODS, controls_of, question_settings
-from pretrace.runtime.errors import InputError, nearest, shortened
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
 from pretrace.studies.registries import Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
@@ -53,14 +53,6 @@ class Run(RunKeys):
         return dict.fromkeys(keys) | self.to_json(*left_out)
 
 
-def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
-    """Group runs by their model and benchmark."""
-    pairs: dict[tuple[str, str], list[Run]] = {}
-    for run in runs:
-        pairs.setdefault((run.model, run.benchmark), []).append(run)
-    return pairs
-
-
 def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registries) -> list[Run]:
     """Return the runs of the study file at `path`, one for each model and benchmark, filled in and checked.
 
@@ -72,12 +64,13 @@ def resolve_runs(listed: Sequence[WrittenRun], path: Path, registries: Registrie
     written = [
         (f"{path}: runs.{number}", run)
         for number, lists in enumerate(listed)
-        for run in lists.expanded(("model", "benchmark"))
+        for run in lists.expand(("model", "benchmark"))
     ]
     benchmarks = registries.benchmarks
     drawn: dict[str, PrefixDraws] = {}
     for where, run in written:
-        shots = most_shots(_named_methods(run, where)[0]) if run.methods else 0
+        named = _named_methods(run, where)[0] if run.methods else []
+        shots = max((item.shots for item in named), default=0)
         slug = str(run.benchmark)
         entry = benchmarks.require(slug, f"{where}.benchmark")
         if shots and entry.prefix is None and entry.source != "answers":
@@ -171,7 +164,7 @@ def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
             )
         if declared and (unknown := [value for value in named if value not in declared]):
             raise InputError(
-                f"{where}.{key}: {run.benchmark} has no {shortened(repr(unknown[0]))}; it has {declared}."
+                f"{where}.{key}: {run.benchmark} has no {shorten(repr(unknown[0]))}; it has {declared}."
             )
 
 
@@ -199,7 +192,7 @@ def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> No
 def _check_paraphraser(
     run: WrittenRun, where: str, questions: list[Chosen], models: Models, benchmark: BenchmarkEntry
 ) -> None:
-    """Check that the run's paraphraser is a view of three other texts, brought or by a model that there is.
+    """Check that the run's paraphraser is a view of three other texts, released or by a registered model.
 
     The one that a run does not name matters only where a method of `questions` takes options from it.
 
@@ -220,7 +213,7 @@ def _check_paraphraser(
 
 
 def _check_view(view: str, where: str, slug: str, benchmark: BenchmarkEntry, models: Models) -> None:
-    """Check that a view comes from the text itself, the benchmark `slug`, or a model that there is.
+    """Check that a view comes from the text itself, the benchmark `slug`, or a registered model.
 
     Raises:
         InputError: it does not come from any of these.
@@ -294,7 +287,7 @@ def _resolve_methods(
     offers: dict[str, Any] = {
         "language": benchmark.language,
         "has_prefixes": benchmark.prefix is not None,
-        "lacking": lacking(model),
+        "lacking": lacking_statistics(model),
         "log_probabilities": scores_prompts(model),
     }
     named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
@@ -312,7 +305,7 @@ def _resolve_methods(
     if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
         return [], left_out
     chosen = [item for item in chosen if item.method not in hindered]
-    needed = prefix_needs(chosen)
+    needed = {need for item in chosen for need in item.prefixes}
     shots = max((count for _, count in needed), default=0)
     chosen += _controls(chosen, shots)
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
@@ -367,7 +360,7 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
     """Return a run's key `extraction` with its defaults, None where the run has none."""
     if run.extraction is None:
         return None
-    if "top40" in lacking(model):
+    if "top40" in lacking_statistics(model):
         raise InputError(
             f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
@@ -378,12 +371,11 @@ def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extra
             f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
             "before each window; without it, all that there are, at least context."
         )
-    return run.extraction.resolved()
-
-
-def has_questions(benchmark: BenchmarkEntry) -> bool:
-    """Return whether a benchmark's passages can be asked about."""
-    return benchmark.question is not None or benchmark.source == "answers"
+    cut, context = run.extraction.prefix is not None, run.extraction.context or 20
+    suffix = run.extraction.suffix or (50 if cut else 20)
+    stride = run.extraction.stride or (suffix if cut else 1)
+    numbers = {"suffix": suffix, "stride": stride, "context": None if cut else context}
+    return run.extraction.model_copy(update=numbers)
 
 
 def _resolve_questions(
@@ -394,10 +386,10 @@ def _resolve_questions(
     `questions` are the question methods that the run names, checked, or all of them.
 
     Raises:
-        InputError: the run names a method, and its benchmark asks no questions; nobody can answer; or deltas are given
+        InputError: the run names a method, and its benchmark asks no questions; no model answers; or deltas are given
             to a model that answers itself.
     """
-    asked_about = has_questions(benchmark)
+    asked_about = benchmark.question is not None or benchmark.source == "answers"
     if questions and not asked_about and run.methods is not None:
         raise InputError(
             f"{where}.methods: {questions[0].method} cannot be computed: {run.benchmark} asks no questions. To have "
@@ -434,7 +426,7 @@ def scores_prompts(model: ModelEntry) -> bool:
     return not isinstance(model, AnswersModel)
 
 
-def lacking(model: ModelEntry) -> tuple[str, ...]:
+def lacking_statistics(model: ModelEntry) -> tuple[str, ...]:
     """Return the statistics of tokens that the model does not give."""
     if isinstance(model, ApiModel):
         return OF_WHOLE_PREDICTIONS if model.api.top40 else FULL_VOCABULARY

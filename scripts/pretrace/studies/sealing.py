@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.audit_design import counted
+from pretrace.benchmarks.audit_design import count_noun
 from pretrace.benchmarks.passages import first_names
 
 Seal = dict[str, Any]
@@ -111,7 +111,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     )
     if not texts | models:
         return []
-    audits = counted(len(texts | models), "other audit")
+    audits = count_noun(len(texts | models), "other audit")
     return [
         f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits of "
         "unread texts, one finds evidence: report all of them, not the best."
@@ -119,7 +119,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
 
 
 def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
-    """Tell whether two plans hold an equal file, or an equal checkpoint."""
+    """Return whether two plans hold an equal file, or an equal checkpoint."""
     return any(value in other[key].values() for value in plan[key].values() if value)
 
 

@@ -31,7 +31,7 @@ File = str | list[str]
 PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
 """The files of instructions for views that a model writes, by the view's family."""
 
-PRINTED = ("title", "unavailable", "caution", "rebuilt", "length_unit")
+PRINTED_KEYS = ("title", "unavailable", "caution", "rebuilt", "length_unit")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
 LOADING = ("dtype", "max_length", "device_map", "quantise", "special_tokens", "tokenizer_from")
@@ -71,7 +71,7 @@ def priority(study: Study, *waited: str) -> int:
     return FIRST * (waited in before_first(study))
 
 
-class Resources(NamedTuple):
+class JobResources(NamedTuple):
     """What a scheduler reserves for a job; memory in MB, time in minutes."""
 
     threads: int = 1
@@ -233,13 +233,13 @@ class Model(Registered[ModelEntry]):
         return self.entry.resources.jobs if self.is_local else 1
 
     @property
-    def resources(self) -> Resources:
+    def resources(self) -> JobResources:
         own = self.entry.resources
         threads = own.threads or self.study.settings.threads
-        return Resources(threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME)
+        return JobResources(threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME)
 
     @property
-    def training_resources(self) -> Resources:
+    def training_resources(self) -> JobResources:
         if self.start:
             return self.resources._replace(mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY)
         # a small model gets one thread, so that every core trains one; the weights depend on the number
@@ -258,11 +258,11 @@ class Benchmark(Registered[BenchmarkEntry]):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.to_json(*PRINTED, "access", defaults=False)
+        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
 
     @property
     def prefixes(self) -> File:
-        """The shots drawn from it, if its entry says that there are any."""
+        """The shots drawn from it, if its entry has any drawn."""
         return [] if self.entry.prefix is None else f"results/prefixes/{self.name}.parquet"
 
     @property
@@ -299,7 +299,7 @@ class Benchmark(Registered[BenchmarkEntry]):
     def fetched(self, part: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches its `texts` or its `views`."""
         return asked_for(self.entry, self.record(part), self.study.pins, part).to_json(
-            *PRINTED, defaults=False
+            *PRINTED_KEYS, defaults=False
         )
 
 
@@ -352,9 +352,9 @@ class StoredView:
         return self.writer.answering if self.writer else self.benchmark.building
 
     @property
-    def resources(self) -> Resources:
+    def resources(self) -> JobResources:
         if self.writer is None:
-            return Resources()
+            return JobResources()
         own = self.writer.resources
         return own if self.writer.is_local else own._replace(threads=1)
 
@@ -367,7 +367,7 @@ class Corpus(Registered[CorpusEntry]):
     @property
     def building(self) -> dict[str, Any]:
         """The keys of its entry that its texts follow from."""
-        return self.entry.to_json(*PRINTED, "access", defaults=False)
+        return self.entry.to_json(*PRINTED_KEYS, "access", defaults=False)
 
     @property
     def source(self) -> File:
@@ -390,7 +390,9 @@ class Corpus(Registered[CorpusEntry]):
 
     def fetched(self, shard: str) -> dict[str, Any]:
         """Return the keys of its entry for the job that fetches a shard from the hub."""
-        return asked_for(self.entry, self.record(shard), self.study.pins).to_json(*PRINTED, defaults=False)
+        return asked_for(self.entry, self.record(shard), self.study.pins).to_json(
+            *PRINTED_KEYS, defaults=False
+        )
 
     def counts(self, tokenizer: str) -> str:
         """Return its counts by the tokenizer of a model, given by the model's shared name."""

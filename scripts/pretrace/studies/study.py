@@ -1,5 +1,6 @@
 """A study, resolved: every run with its defaults filled in, every artifact with its panels."""
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -7,15 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.render.artifact import Artifact
-from pretrace.runtime.errors import InputError, nearest, shortened
-from pretrace.runtime.files import kind_of
+from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.hub import Pins
 from pretrace.runtime.schema import parse, read_yaml
+from pretrace.studies.artifacts import resolve_artifacts, runs_by_pair
 from pretrace.studies.audit_study import fill_audit
 from pretrace.studies.keys import Config, Download, StudyFile
 from pretrace.studies.registries import Benchmarks, Corpora, Models, load_registries
-from pretrace.studies.runs import Run, resolve_runs, runs_by_pair
-from pretrace.studies.selection import resolve_artifacts
+from pretrace.studies.runs import Run, resolve_runs
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,8 @@ def load_study(config: Mapping[str, Any], folder: Path = Path("config")) -> Stud
         )
     settings = parse(config, Config, "config/config.yaml or --config")
     path = study_path(settings.study, folder)
-    file = parse(fill_audit(read_yaml(path), path, settings, folder), StudyFile, str(path))
+    written = read_yaml(path)
+    file = parse(fill_audit(written, path, settings, folder), StudyFile, str(path))
     registered = folder / "studies" / f"{file.study}.yaml"
     if registered.is_file() and not registered.samefile(path):
         raise InputError(f"{path}: study: '{file.study}' is the study of {registered}; choose another name.")
@@ -104,18 +105,16 @@ def study_path(name: str, folder: Path) -> Path:
     registered = {path.stem: path for path in (folder / "studies").glob("*.yaml")}
     if name in registered:
         return registered[name]
-    kind = kind_of(name)
-    if not kind:
-        if name.endswith((".yaml", ".yml")):
-            where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
-            raise InputError(
-                f"config: study: {shortened(name)} does not exist{where}; give the path of a study file."
-            )
-        hint = nearest(name, registered).rstrip("?")
+    # false for a device, which would be read for ever, and for what no system takes as a path
+    if os.path.isfile(name):  # noqa: PTH113  (`Path.is_file` raises for a path that is too long)
+        return Path(name)
+    if name.endswith((".yaml", ".yml")):
+        where = "" if Path(name).is_absolute() else f" in {Path.cwd()}"
         raise InputError(
-            f"config: study: '{shortened(name)}' is neither a file nor one of config/studies/ ({hint}). "
-            "A study file is given by its path, as --config study=my_study.yaml."
+            f"config: study: there is no file {shorten(name)}{where}; give the path of a study file."
         )
-    if kind == "device":
-        raise InputError(f"config: study: {shortened(name)} is a {kind}; give a file.")
-    return Path(name)
+    hint = nearest(name, registered).rstrip("?")
+    raise InputError(
+        f"config: study: '{shorten(name)}' is neither a file nor one of config/studies/ ({hint}). "
+        "A study file is given by its path, as --config study=my_study.yaml."
+    )

@@ -16,14 +16,14 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
-from pretrace.runtime.errors import InputError, printable, shortened
+from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
-from pretrace.studies.audit_study import TEXTS, WORKS, has_gpu
+from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate, tokenizer_here
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import cut_of, files_of
+from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -88,7 +88,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if os.environ.get(CHECKED) == str(study.path):
         return []
     for slug in sorted({run.benchmark for run in study.runs}):
-        if files := files_of(study.benchmarks.entries[slug]):
+        if files := text_files_of(study.benchmarks.entries[slug]):
             texts = check_texts(
                 *files, metrics=plan.needs_classes(slug), cut=cut_of(study.benchmarks.entries[slug])
             )
@@ -129,7 +129,7 @@ def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
                 if value not in {"", "*", None, *there}:
                     known = sorted(map(str, there - {"", None})) or f"no {key}s"
                     raise InputError(
-                        f"{study.path}: {where}: its texts have no {key} {shortened(repr(value))}; they have {known}."
+                        f"{study.path}: {where}: its texts have no {key} {shorten(repr(value))}; they have {known}."
                     )
 
 
@@ -158,8 +158,8 @@ def _remarks(plan: Plan) -> Iterator[str]:
     entries = plan.study.benchmarks.entries
     audited = {(pair.benchmark_slug, pair.known.benchmark_slug) for pair in _shown_by(plan, "audit")}
     for slug, known in sorted(audited):
-        if files := files_of(entries[slug]):
-            known_texts = next(reversed(files_of(entries[known])), None)
+        if files := text_files_of(entries[slug]):
+            known_texts = next(reversed(text_files_of(entries[known])), None)
             entry = entries[slug]
             yield from check_audit(
                 files[0], known_texts, entry.language, cut_of(entry), randomised=entry.randomised
@@ -183,13 +183,13 @@ CPU_FLOPS = 2.5e11
 def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
-    entry = entries[TEXTS]
+    entry = entries[TEXTS_SLUG]
     read = {
-        slug: texts_of(*files_of(entries[slug]), cut=cut_of(entries[slug]))
-        for slug in (TEXTS, WORKS)
+        slug: texts_of(*text_files_of(entries[slug]), cut=cut_of(entries[slug]))
+        for slug in (TEXTS_SLUG, WORKS_SLUG)
         if slug in entries
     }
-    texts = read[TEXTS]
+    texts = read[TEXTS_SLUG]
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
     )
@@ -200,11 +200,12 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     line = estimate(plan, config["gpu_flops"] if gpu else CPU_FLOPS, sizes)[-1]
     by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
-    ratio = "" if tokenizer_here(plan, TEXTS) else by_bytes
+    ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
     device = "GPU" if gpu else "CPU, with two cores"
-    named = f"in question (label null): {_named(suspects)}; given as unread (label 0): {_named(known)}"
+    unread = _name_documents(known)
+    named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {unread}"
     return [
-        *(_works_told(entry) if WORKS in read else []),
+        *(_works_told(entry) if WORKS_SLUG in read else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
         f"given as unread: {line.read:,.0f} tokens in all{ratio}, on the {device}, {_time(line)}. "
         f"The answer will be in results/{study.name}/report.html",
@@ -215,13 +216,13 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
     cut = cut_of(entry)
     assert cut is not None
-    ours, theirs = map(side_of, files_of(entry))
+    ours, theirs = map(side_of, text_files_of(entry))
     return plan_of_works(ours, theirs, cut)
 
 
-def _named(texts: Sequence[Text]) -> str:
+def _name_documents(texts: Sequence[Text]) -> str:
     """Return the names of the first documents, so that swapped labels are noticed."""
-    names = dict.fromkeys(shortened(text.document) for text in texts if text.document)
+    names = dict.fromkeys(shorten(text.document) for text in texts if text.document)
     return first_names(list(names)) or "no document is named"
 
 

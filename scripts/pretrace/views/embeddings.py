@@ -19,15 +19,15 @@ from pretrace.views.words import (
     NEIGHBOUR_PERCENT,
     Span,
     core,
-    drawn,
+    draw_sample,
     in_case_of,
     is_chinese,
-    replaced,
+    replace_spans,
     share_of,
     word_spans,
 )
 
-Table = npt.NDArray[np.floating[Any]]
+EmbeddingTable = npt.NDArray[np.floating[Any]]
 """Input embeddings [V, d] of a vocabulary."""
 
 NEAREST = 5
@@ -45,13 +45,18 @@ class Replaceable:
     nearest: dict[Span, list[str]]
 
     def with_replaced(self, count: int, rng: random.Random) -> str:
-        places = drawn(rng, list(self.nearest), count)
+        places = draw_sample(rng, list(self.nearest), count)
         new = {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places}
-        return replaced(self.text, new)
+        return replace_spans(self.text, new)
 
 
 def synonyms_by_embeddings(
-    texts: Sequence[str], embeddings: Table, tokenizer: Any, percent: int, seeds: Sequence[int], variants: int
+    texts: Sequence[str],
+    embeddings: EmbeddingTable,
+    tokenizer: Any,
+    percent: int,
+    seeds: Sequence[int],
+    variants: int,
 ) -> list[list[str]]:
     """Make `variants` texts of each text, with int(words x percent / 100) of its words replaced.
 
@@ -69,7 +74,7 @@ def synonyms_by_embeddings(
 
 
 def neighbours_by_embeddings(
-    texts: Sequence[str], embeddings: Table, tokenizer: Any, count: int, seeds: Sequence[int]
+    texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any, count: int, seeds: Sequence[int]
 ) -> list[list[str]]:
     """Make `count` neighbours of each text that differ from it in 5 % of its words, at least one.
 
@@ -92,7 +97,7 @@ def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
         )
 
 
-def _replaceable(texts: Sequence[str], embeddings: Table, tokenizer: Any) -> list[Replaceable]:
+def _replaceable(texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any) -> list[Replaceable]:
     """Find the replaceable words of texts; each distinct word is compared with the vocabulary once."""
     chinese = [is_chinese(text) for text in texts]
     tokens = {kind: _one_token_words(tokenizer, chinese=kind) for kind in set(chinese)}
@@ -122,7 +127,9 @@ def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
     return {word: ids[lead] for word, ids in zip(words, encoded, strict=True) if len(ids) == lead + 1}
 
 
-def _nearest_words(wanted: list[str], tokens: dict[str, int], embeddings: Table) -> dict[str, list[str]]:
+def _nearest_words(
+    wanted: list[str], tokens: dict[str, int], embeddings: EmbeddingTable
+) -> dict[str, list[str]]:
     """Return for each wanted word at most NEAREST other words, the nearest first."""
     import torch  # its topk is ten times as fast as a partition of all cosines
 

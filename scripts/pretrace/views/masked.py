@@ -15,7 +15,7 @@ from pretrace.models.checkpoint import Checkpoint
 from pretrace.models.devices import hold_gpus
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
-from pretrace.views.words import NEIGHBOUR_PERCENT, Span, in_case_of, replaced, share_of
+from pretrace.views.words import NEIGHBOUR_PERCENT, Span, in_case_of, replace_spans, share_of
 
 if TYPE_CHECKING:
     import torch
@@ -36,7 +36,7 @@ def is_masked(checkpoint: Checkpoint) -> bool:
 
 
 def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
-    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if there is one."""
+    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if it works."""
     import torch
     import transformers
 
@@ -160,5 +160,5 @@ def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generato
     choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
     weights = np.array([swap.weight for swap in swaps])[choices].sum(axis=1)
     ranked = ([swaps[i] for i in choices[row]] for row in np.argsort(-weights, kind="stable"))
-    texts = (replaced(text, {swap.place: swap.word for swap in chosen}) for chosen in ranked)
+    texts = (replace_spans(text, {swap.place: swap.word for swap in chosen}) for chosen in ranked)
     return list(dict.fromkeys(texts))[:count]

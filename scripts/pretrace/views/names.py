@@ -86,7 +86,7 @@ def family(
     return register
 
 
-PERCENT = range(1, 100)
+PERCENT = range(1, 100)  # 0 would be the original, and of 100 nothing is left
 COUNT = range(1, 1001)
 
 _MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT, "continuations": COUNT}
@@ -94,7 +94,7 @@ _MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": CO
 
 PARAPHRASING = ("paraphrase", "substitution")
 """Families of views whose three variants can be the wrong options of a question."""
-PARAPHRASES = 3
+PARAPHRASES = 3  # beside the true passage, the wrong ones of four options
 
 _IMPORTED = re.compile(rf"(?P<family>paraphrase(?:_by_{_SLUG})?|neighbours-(?P<number>[1-9]\d*))")
 

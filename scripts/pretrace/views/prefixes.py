@@ -16,8 +16,8 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
-from pretrace.views.readings import KINDS, ZERO_ACCESS, PassKey, Shots
-from pretrace.views.stored import StoredView, viewed
+from pretrace.views.readings import PREFIX_KINDS, ZERO_ACCESS, PassKey, Shots
+from pretrace.views.stored import ViewTexts, view_texts
 from pretrace.views.words import is_chinese
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ EVALUATED = "evaluated"
 """The kind of the texts that a draw is evaluated on, where the benchmark names how many or has the authors' draw; else
 all that are left are evaluated."""
 
-COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
+PREFIX_COLUMNS = ["draw", "nonmembers", "subset", "length", "kind", "position", "text_id"]
 """`nonmembers`: the document that replaces the non-members in this draw; "" for the benchmark's own labels."""
 
-Texts = dict[str, str]
+TextById = dict[str, str]
 """Text id -> text, of one class, subset and length."""
 
 
@@ -44,13 +44,13 @@ def draw_prefixes(
     texts: int | None = None,
     authors_draw: bool = False,
 ) -> "pd.DataFrame":
-    """Draw shots (columns: COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
+    """Draw shots (columns: PREFIX_COLUMNS): for each draw `pool` texts of each class in each subset, in drawn order.
 
     If every text of the longest length begins with a text of each shorter length, the longest texts are drawn and
     shorter lengths use their beginnings; otherwise each length has its own draw. Equal texts are drawn once. The order
     of a draw depends only on the seed, the draw and the text ids. `placebos`: the number of further draws; each uses
     another member document as the non-members. `texts`: the number of texts of each class that the draw is evaluated
-    on (default: all that are left). `authors_draw`: draw 0 is that of Con-ReCall's released code, and evaluated on what
+    on (default: all that are left). `authors_draw`: draw 0 is as in Con-ReCall's released code, and evaluated on what
     its shuffle leaves, in that order. `InputError` if a class has too few texts.
     """
     import pandas as pd
@@ -64,10 +64,10 @@ def draw_prefixes(
                 drawn = list(_authors_draw(of_subset, str(subset), pool))
             else:
                 drawn = list(_shots(of_subset, str(subset), pool, (seed, draw)))
-                drawn += _evaluated(of_subset, drawn, texts, seed) if texts else []
+                drawn += _evaluation_texts(of_subset, drawn, texts, seed) if texts else []
             rows += [keys | row for row in drawn]
-    frame = pd.DataFrame(rows, columns=COLUMNS).astype({"length": "Int64"})
-    return frame.sort_values(COLUMNS[:-1], ignore_index=True)
+    frame = pd.DataFrame(rows, columns=PREFIX_COLUMNS).astype({"length": "Int64"})
+    return frame.sort_values(PREFIX_COLUMNS[:-1], ignore_index=True)
 
 
 def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
@@ -77,7 +77,7 @@ def with_nonmembers(benchmark: "pd.DataFrame", document: str) -> "pd.DataFrame":
 
 
 def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list[str]:
-    """Return the documents of `count` placebos: by name, or drawn if there are more."""
+    """Return the documents of `count` placebos: by name, or drawn from more."""
     members = benchmark[benchmark["label"].eq(1)]
     documents = sorted(set(members["document"]) - {""})
     if len(documents) < count:
@@ -89,12 +89,12 @@ def _placebo_documents(benchmark: "pd.DataFrame", count: int, seed: int) -> list
 
 
 def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, int]) -> Iterator[Row]:
-    for kind, label in KINDS.items():
+    for kind, label in PREFIX_KINDS.items():
         by_length = _by_length(of_subset[of_subset["label"].eq(label)])
         where = _texts_of(kind, subset)
         if not by_length:
             raise InputError(f"there are no {where}; a prefix needs texts of both classes.")
-        leading = _leading(by_length)
+        leading = _beginnings(by_length)
         if seed[1] == 0:
             log.info("prefixes: %s: %s", where, "one draw for all lengths" if leading else "a draw a length")
         chosen: list[str] = []
@@ -124,8 +124,9 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
     order of their source, which ids that are running numbers keep; it looks for no text that equals or overlaps a shot.
     """
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
+        # the code seeds anew for each length
         rng, texts = random.Random(42), of_subset[of_length(of_subset, length)]
-        for kind, label in KINDS.items():
+        for kind, label in PREFIX_KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
             _check_pool(pool, len(ids), _texts_of(kind, subset), length)
             rng.shuffle(ids)
@@ -134,9 +135,13 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
         yield from _rows(length, EVALUATED, sorted(texts.loc[texts["label"].isna(), "text_id"]))
 
 
-def _evaluated(of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int) -> Iterator[Row]:
-    """Yield `texts` of each class and length that overlap no shot; as far as possible the same in all draws."""
-    left = of_subset[~of_subset["text_id"].isin(overlapping(of_subset, [row["text_id"] for row in shots]))]
+def _evaluation_texts(
+    of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int
+) -> Iterator[Row]:
+    """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
+    left = of_subset[
+        ~of_subset["text_id"].isin(overlapping_ids(of_subset, [row["text_id"] for row in shots]))
+    ]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
             raise InputError(
@@ -151,16 +156,16 @@ def _rows(length: Any, kind: str, ids: Iterable[str]) -> Iterator[Row]:
         yield {"length": length, "kind": kind, "position": position, "text_id": text_id}
 
 
-def _by_length(texts: "pd.DataFrame") -> dict[int | None, Texts]:
+def _by_length(texts: "pd.DataFrame") -> dict[int | None, TextById]:
     """Group texts by length, longest first, without repeats."""
     once = texts.sort_values("text_id").drop_duplicates(["length", "text"])
-    groups: dict[int | None, Texts] = defaultdict(dict)
+    groups: dict[int | None, TextById] = defaultdict(dict)
     for length, id, text in zip(whole_numbers(once["length"]), once["text_id"], once["text"], strict=True):
         groups[length][id] = text
     return dict(sorted(groups.items(), key=lambda item: -(item[0] or 0)))
 
 
-def _leading(by_length: Mapping[int | None, Texts]) -> dict[int | None, dict[str, str]]:
+def _beginnings(by_length: Mapping[int | None, TextById]) -> dict[int | None, dict[str, str]]:
     """Return length -> id of each longest text -> id of the text that it begins with; {} if one has none."""
     longest, *shorter = by_length
     leading: dict[int | None, dict[str, str]] = {longest: {id: id for id in by_length[longest]}}
@@ -191,20 +196,20 @@ def _drawn_ids(prefixes: "pd.DataFrame", draw: int, *kinds: str) -> list[str]:
     return prefixes.loc[prefixes["draw"].eq(draw) & prefixes["kind"].isin(kinds), "text_id"].tolist()
 
 
-RUN = 13
+OVERLAP = 13
 """Words in a row (characters, in Chinese) that two texts of a document share only where they overlap."""
 
 
-def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
+def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     """Return the ids of the given texts and of every text that overlaps one of them.
 
-    Texts of one document overlap if they share RUN words in a row, or all words of the shorter one. If one of two texts
-    names no document, they overlap if one contains the other. Equal texts always overlap.
+    Texts of one document overlap if they share OVERLAP words in a row, or all words of the shorter one. If one of two
+    texts names no document, they overlap if one contains the other. Equal texts always overlap.
     """
     given = benchmark[benchmark["text_id"].isin(set(text_ids))]
     runs: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     whole: dict[str, list[str]] = defaultdict(list)
-    for document, text in zip(given["document"], map(_spaced, given["text"]), strict=True):
+    for document, text in zip(given["document"], map(_space_words, given["text"]), strict=True):
         runs[document].update(_runs(text))
         whole[document].append(text)
     everything = [text for texts in whole.values() for text in texts]
@@ -213,7 +218,7 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     def overlaps(text: str, document: str) -> bool:
         if text in equal:
             return True
-        own = _spaced(text)
+        own = _space_words(text)
         if document and runs[document] and not runs[document].isdisjoint(_runs(own)):
             return True
         others = [*whole[document], *whole[""]] if document else everything
@@ -223,28 +228,28 @@ def overlapping(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[str]:
     return {id for id, text, document in zip(*columns, strict=True) if overlaps(text, document)}
 
 
-def _spaced(text: str) -> str:
+def _space_words(text: str) -> str:
     """Return the words of a text, or Chinese characters, with a space before and after each."""
     return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
 
 
 def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
     units = tuple(spaced.split(" ")[1:-1])
-    return (units[i : i + RUN] for i in range(len(units) - RUN + 1))
+    return (units[i : i + OVERLAP] for i in range(len(units) - OVERLAP + 1))
 
 
-def excluded(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+def excluded_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Return the ids of the draw's whole pool and of every text overlapping it."""
-    return overlapping(benchmark, _drawn_ids(prefixes, draw, *KINDS))
+    return overlapping_ids(benchmark, _drawn_ids(prefixes, draw, *PREFIX_KINDS))
 
 
-def evaluated(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
+def evaluated_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
     """Return the ids that a draw is evaluated on, the only ones that are read after its prefixes."""
     named = _drawn_ids(prefixes, draw, EVALUATED)
-    return set(named) if named else set(benchmark["text_id"]) - excluded(prefixes, benchmark, draw)
+    return set(named) if named else set(benchmark["text_id"]) - excluded_ids(prefixes, benchmark, draw)
 
 
-def balanced(
+def balanced_ids(
     prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int, evaluated: Collection[str]
 ) -> set[str]:
     """Return of the evaluated ids as many of each class: the larger class is cut, in an order of the draw.
@@ -253,11 +258,11 @@ def balanced(
     the order of the draw's evaluated texts if it has them.
     """
     left = benchmark[benchmark["text_id"].isin(evaluated)]
-    seed = ("balanced", *_drawn_ids(prefixes, draw, *KINDS))
+    seed = ("balanced", *_drawn_ids(prefixes, draw, *PREFIX_KINDS))
     places = {id: place for place, id in enumerate(_drawn_ids(prefixes, draw, EVALUATED))}
     chosen: set[str] = set()
     for _, cell in left.groupby(["subset", "length"], dropna=False):
-        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in KINDS.values()]
+        classes = [cell.loc[cell["label"].eq(label), "text_id"] for label in PREFIX_KINDS.values()]
         smaller = min(map(len, classes))
         for ids in classes:
             ordered = sorted(ids, key=places.__getitem__) if places else _order(ids, *seed)
@@ -272,7 +277,7 @@ def shot_texts(
     prefixes: "pd.DataFrame | None",
     *,
     view: str = "original",
-    stored: Mapping[str, StoredView] | None = None,
+    stored: Mapping[str, ViewTexts] | None = None,
     completions: "pd.DataFrame | None" = None,
 ) -> list[str]:
     """Return the texts of the shots before the texts of a slice, in order; `SEPARATORS` has what joins them.
@@ -294,7 +299,7 @@ def shot_texts(
     else:
         available = _passages(prefixes, benchmark, shots, texts)
         if prefix.manipulated:
-            seen = dict(viewed(view, list(available), list(available.values()), stored or {}))
+            seen = dict(view_texts(view, list(available), list(available.values()), stored or {}))
             if lacking := sorted(available.keys() - seen.keys()):
                 raise InputError(
                     f"view '{view}' has no text of '{lacking[0]}', which is a shot of {prefix.name}."
@@ -308,7 +313,7 @@ def shot_texts(
     return list(available.values())[: shots.count]
 
 
-def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> Texts:
+def _passages(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", shots: Shots, texts: Slice) -> TextById:
     of_draw = prefixes["draw"].eq(shots.draw) & prefixes["kind"].eq(shots.prefix.kind)
     ids = prefixes[of_draw & texts.rows(prefixes)].sort_values("position")["text_id"]
     passages = benchmark.loc[benchmark["text_id"].isin(ids)].set_index("text_id")["text"]
@@ -326,7 +331,7 @@ def shots_reader(
     benchmark: "pd.DataFrame",
     prefixes: str | Path | None,
     completions: str | Path | None,
-    stored: Mapping[str, StoredView],
+    stored: Mapping[str, ViewTexts],
 ) -> ShotTexts:
     """Return a function that gives the texts of the shots of a reading, from the files of a job.
 
@@ -352,4 +357,4 @@ def evaluated_reader(
     if not prefixes:
         return None
     drawn = read_parquet(prefixes)
-    return lambda draw: evaluated(drawn, benchmark, draw)
+    return lambda draw: evaluated_ids(drawn, benchmark, draw)

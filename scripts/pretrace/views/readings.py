@@ -7,7 +7,7 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 
-KINDS = {"member": 1, "nonmember": 0}
+PREFIX_KINDS = {"member": 1, "nonmember": 0}
 """The kinds of shots that are drawn from a benchmark -> the label of their texts."""
 
 ZERO_ACCESS = "zero_access"
@@ -28,7 +28,7 @@ PAST_CONTEXT: Final = "past_context"
 class Prefix:
     """A kind of prefix as passes name it: `nonmember`, or `nonmember;separator=space`.
 
-    kind         a key of KINDS, or ZERO_ACCESS
+    kind         a key of PREFIX_KINDS, or ZERO_ACCESS
     separator    a key of SEPARATORS, or START_TOKEN
     manipulated  whether the shots go through the target texts' view as well
     """
@@ -44,14 +44,14 @@ class Prefix:
         return ";".join([self.kind, *changes])
 
     @classmethod
-    def named(cls, name: str) -> "Prefix":
+    def from_name(cls, name: str) -> "Prefix":
         """Return the prefix of a name; an unknown one raises `InputError`."""
         kind, *changes = name.split(";")
         given = dict(change.partition("=")[::2] for change in changes)
         prefix = cls(kind, given.get("separator", "none"), "manipulate_prefix" in given)
         separates = prefix.separator in {*SEPARATORS, START_TOKEN}
-        if prefix.name != name or kind not in {*KINDS, ZERO_ACCESS} or not separates:
-            raise InputError(f"there is no prefix '{name}': {nearest(name, [*KINDS, ZERO_ACCESS])}")
+        if prefix.name != name or kind not in {*PREFIX_KINDS, ZERO_ACCESS} or not separates:
+            raise InputError(f"there is no prefix '{name}': {nearest(name, [*PREFIX_KINDS, ZERO_ACCESS])}")
         return prefix
 
 
@@ -111,10 +111,10 @@ class Reading:
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "Reading":
-        """Return the reading that `to_json` wrote; `InputError` if there is no such prefix."""
+        """Return the reading that `to_json` wrote; `InputError` for an unknown prefix."""
         shots, windows = None, keys["windows"]
         if keys["prefix"]:
-            prefix = Prefix.named(keys["prefix"])
+            prefix = Prefix.from_name(keys["prefix"])
             shots = Shots(prefix, keys["draw"], keys["shots"], keys["inner_start"])
         if windows and windows != PAST_CONTEXT:
             windows = Windows(*windows)
@@ -127,7 +127,7 @@ class PassKey(NamedTuple):
     reading: Reading
     slice: Slice
 
-    def changed(self, **changes: Any) -> "PassKey":
+    def with_changes(self, **changes: Any) -> "PassKey":
         """Return the pass over the same texts whose reading has these changes."""
         return PassKey(replace(self.reading, **changes), self.slice)
 
@@ -162,7 +162,7 @@ class PassKey(NamedTuple):
 class PassRequest:
     """A reading that a study asks for; `subsets` and `lengths` None: of all texts.
 
-    `statistics`: a key of `passes.requests.STATISTICS`, what is stored of each token.
+    `statistics`: a key of `passes.requests.TOKEN_STATISTICS`, what is stored of each token.
     """
 
     reading: Reading

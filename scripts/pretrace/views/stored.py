@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.rows import Columns, Named, Number, Words, checked_row, rows
+from pretrace.benchmarks.rows import Columns, Named, WholeNumber, Words, checked_row, rows
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, read_parquet
 from pretrace.runtime.logs import log
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-StoredView = Mapping[str, Sequence[str]]
+ViewTexts = Mapping[str, Sequence[str]]
 """Text id -> its variants, in order; a text may be missing."""
 
 
@@ -90,7 +90,7 @@ class ViewRow(Columns):
     """the id of a text in the benchmark's table"""
     text: Words
     """a text with at least one word and without NUL characters"""
-    variant: Annotated[int, Number, Field(ge=0)] | None = None
+    variant: Annotated[int, WholeNumber, Field(ge=0)] | None = None
     """a whole number from 0; or leave the column out"""
 
 
@@ -127,10 +127,10 @@ def view_of_source(
 
     Raises `InputError` if the source has no such view, or variants of a text that is not the benchmark's.
     """
-    from pretrace.benchmarks import imported
+    from pretrace.benchmarks import released_view
 
     known = set(benchmark["text_id"])
-    variants = imported(name, entry, sources)
+    variants = released_view(name, entry, sources)
     if strange := sorted(set(variants) - known):
         raise InputError(
             f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "
@@ -139,14 +139,14 @@ def view_of_source(
     return _logged(name, variants, total=len(known))
 
 
-def _logged(name: str, variants: StoredView, *, total: int) -> "pd.DataFrame":
+def _logged(name: str, variants: ViewTexts, *, total: int) -> "pd.DataFrame":
     frame = view_table(variants)
     without = total - frame["text_id"].nunique()
     log.info("view %s: %d texts in %d variants, %d texts without one", name, total, len(frame), without)
     return frame
 
 
-def view_table(variants: StoredView) -> "pd.DataFrame":
+def view_table(variants: ViewTexts) -> "pd.DataFrame":
     """Make the table of a view: `text_id`, `variant` (from 0), `text`, sorted."""
     import pandas as pd
 
@@ -155,19 +155,19 @@ def view_table(variants: StoredView) -> "pd.DataFrame":
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
 
 
-def read_view(path: Path) -> StoredView:
+def read_view(path: Path) -> ViewTexts:
     """Read a stored view as a mapping from text id to variants."""
     frame = read_parquet(path).sort_values(["text_id", "variant"])
     return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
 
 
-def read_views(paths: Sequence[str | Path]) -> dict[str, StoredView]:
+def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
     """Read stored views by name: the file's, without the study's name before a model that the study itself defines."""
     return {re.sub("(?<=_by_)[^~]+~", "", Path(path).stem): read_view(Path(path)) for path in paths}
 
 
-def viewed(
-    name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, StoredView]
+def view_texts(
+    name: str, text_ids: Sequence[str], texts: Sequence[str], stored: Mapping[str, ViewTexts]
 ) -> Iterator[tuple[str, str]]:
     """Yield (text id, text) of the target texts in the view, its variant 0; texts without one are left out."""
     for text_id, _, text in rendered_texts(text_ids, texts, view=name, altered="", stored=stored):
@@ -180,7 +180,7 @@ def rendered_texts(
     *,
     view: str,
     altered: str,
-    stored: Mapping[str, StoredView],
+    stored: Mapping[str, ViewTexts],
 ) -> Iterator[tuple[str, int, str]]:
     """Yield (text id, variant, text) as a model reads it: each variant of the altered text of the target's view.
 
@@ -200,7 +200,7 @@ def rendered_texts(
 
 
 def _variants(
-    view: View, text: str, text_id: str, seed: tuple[str, ...], stored: Mapping[str, StoredView]
+    view: View, text: str, text_id: str, seed: tuple[str, ...], stored: Mapping[str, ViewTexts]
 ) -> Sequence[str]:
     if not view.materialised:
         return view.variants(text, seed_of(*seed))

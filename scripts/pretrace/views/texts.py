@@ -3,7 +3,15 @@
 import random
 
 from pretrace.views.names import COUNT, PERCENT, family, view
-from pretrace.views.words import core, drawn, in_case_of, is_chinese, replaced, share_of, word_spans
+from pretrace.views.words import (
+    core,
+    draw_sample,
+    in_case_of,
+    is_chinese,
+    replace_spans,
+    share_of,
+    word_spans,
+)
 
 TRANSPOSED_PERCENT = 30
 
@@ -28,8 +36,8 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
     """
     spans = word_spans(text)
     before = {span: end for span, (_, end) in zip(spans[1:], spans, strict=False)}
-    deleted = drawn(random.Random(seed), spans, share_of(len(spans), percent))
-    shortened = replaced(text, {(before.get(span, span[0]), span[1]): "" for span in deleted})
+    deleted = draw_sample(random.Random(seed), spans, share_of(len(spans), percent))
+    shortened = replace_spans(text, {(before.get(span, span[0]), span[1]): "" for span in deleted})
     return [shortened.lstrip() if spans and spans[0] in deleted else shortened]
 
 
@@ -45,9 +53,9 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
     wordnet, rng, spans = installed_wordnet(), random.Random(seed), word_spans(text)
     places = (core(text, span) for span in spans)
     synonyms = {place: wordnet.synonyms(text[slice(*place)]) for place in places}
-    chosen = drawn(rng, [place for place in synonyms if synonyms[place]], share_of(len(spans), percent))
+    chosen = draw_sample(rng, [place for place in synonyms if synonyms[place]], share_of(len(spans), percent))
     words = {place: in_case_of(rng.choice(synonyms[place]), text[slice(*place)]) for place in chosen}
-    return [replaced(text, words)]
+    return [replace_spans(text, words)]
 
 
 @family("transpositions", numbers=COUNT, usual=(5,))

@@ -92,8 +92,8 @@ def function_words() -> frozenset[str]:
 
 @cache
 def installed_wordnet() -> WordNet:
-    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` if there is none."""
-    for place in places():
+    """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` without one."""
+    for place in synonym_places():
         files = _files(place)
         if files:
             return WordNet(files)
@@ -104,7 +104,7 @@ def installed_wordnet() -> WordNet:
     )
 
 
-def places() -> list[Path]:
+def synonym_places() -> list[Path]:
     """List the folders and archives where WordNet may be, in the order they are tried."""
     named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
     prefix = [Path(sys.prefix) / part for part in ("nltk_data", "share/nltk_data", "lib/nltk_data")]

@@ -36,7 +36,7 @@ def core(text: str, span: Span) -> Span:
     return span[0] + match.start(2), span[0] + match.end(2)
 
 
-def replaced(text: str, replacements: Mapping[Span, str]) -> str:
+def replace_spans(text: str, replacements: Mapping[Span, str]) -> str:
     """Replace each span of the text; spans must not overlap."""
     parts, done = [], 0
     for (start, end), new in sorted(replacements.items()):
@@ -57,6 +57,6 @@ def share_of(count: int, percent: int) -> int:
     return count * percent // 100
 
 
-def drawn(rng: random.Random, population: list[Span], count: int) -> list[Span]:
+def draw_sample(rng: random.Random, population: list[Span], count: int) -> list[Span]:
     """Draw `count` of the population, or all if it has fewer."""
     return rng.sample(population, min(count, len(population)))

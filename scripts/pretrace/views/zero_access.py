@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import pandas as pd
 from pydantic import Field
 
-from pretrace.models.generation import written
+from pretrace.models.generation import generate
 from pretrace.runtime.schema import Keys, Some
 
 
@@ -29,7 +29,7 @@ def complete(target: Any, prompts: Sequence[str], lengths: Sequence[int]) -> pd.
     """
     tokenizer = target.tokenizer
     openings = [list(tokenizer(prompt)["input_ids"]) for prompt in prompts]
-    completions = written(target.load(), tokenizer, openings, max(lengths))
+    completions = generate(target.load(), tokenizer, openings, max(lengths))
     rows = []
     for position, (prompt, ids, added) in enumerate(zip(prompts, openings, completions, strict=True)):
         prompt_text = tokenizer.decode(ids, skip_special_tokens=True)

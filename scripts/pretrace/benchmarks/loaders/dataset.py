@@ -1,7 +1,7 @@
 """Any data set of the Hugging Face hub, read by the `datasets` library as its README's `configs:` say, or a folder that
 `save_to_disk` wrote. The entry says which splits and columns are what; no code of a data set is ever run.
 
-Rows are those of `local`, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
+Rows are as `local` takes them, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
 `document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
 all its rows.
 
@@ -20,8 +20,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.loaders.local import checked, numbered
-from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, opened, rows
+from pretrace.benchmarks.loaders.local import check_rows, number_passages
+from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, open_bytes, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
@@ -47,7 +47,7 @@ class Split(Keys):
 
 
 class ColumnNames(Keys):
-    """The columns that are read, by what they are here."""
+    """The columns that are read, by the key of `local`."""
 
     text: str
     """The text."""
@@ -104,9 +104,9 @@ class SplitRows:
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     """Return the rows of the entry's splits, in the order of both; rows without words are left out, and logged.
 
-    Without a column for them, ids are `{row:06d}`, after `{split}-` where there are several. With the entry's key
+    Without a column for them, ids are `{row:06d}`, after `{split}-` if several splits are read. With the entry's key
     `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
-    split and row of the first bad value, or with the names that there are where an unknown one is asked for.
+    split and row of the first bad value, or with the valid names if the entry has an unknown one.
     """
     folder = _folder(entry, sources[0])
     with (
@@ -114,13 +114,13 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
         explain_failure(f"datasets cannot read {folder}"),
     ):
         splits = _splits(folder, entry.hub_config, cache)
-        chosen = _chosen(entry, splits, folder)
+        chosen = _rows_of_splits(entry, splits, folder)
         given = [
             row for split, shared in chosen.items()
             for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
                              f"{split}-" if len(chosen) > 1 else "")
         ]  # fmt: skip
-    texts = [text for _, text in checked(given, str(folder))]
+    texts = [text for _, text in check_rows(given, str(folder))]
     if entry.shared_nonmembers:  # once in every subset of the members; the id then begins with the subset
         subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
         nonmembers = [
@@ -129,7 +129,7 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
             for subset in subsets
         ]  # fmt: skip
         texts = [text for text in texts if text.label != 0] + nonmembers
-    return numbered(texts) if entry.question is not None else texts
+    return number_passages(texts) if entry.question is not None else texts
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
@@ -186,7 +186,7 @@ def _is_written(file: Path) -> bool:
     kind = format_of(file.name)
     if kind != JSON:
         return kind == CSV
-    with opened(file) as content:  # one array of rows is read by `datasets`
+    with open_bytes(file) as content:  # one array of rows is read by `datasets`
         return not content.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
@@ -208,7 +208,9 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
 
 
-def _chosen(entry: DataSet, splits: Mapping[str, SplitRows], folder: Path) -> dict[str, Mapping[str, Any]]:
+def _rows_of_splits(
+    entry: DataSet, splits: Mapping[str, SplitRows], folder: Path
+) -> dict[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:

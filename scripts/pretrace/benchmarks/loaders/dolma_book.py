@@ -25,7 +25,7 @@ from pretrace.benchmarks.sources import FromHub, Lengths, Text, cut, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import atomic_path, write_json
 from pretrace.runtime.http import Fetcher, NotFoundError
-from pretrace.runtime.hub import MANIFEST, Snapshot, files_of, snapshot
+from pretrace.runtime.hub import MANIFEST, Snapshot, fetched_files, snapshot
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Count, Day, Hub, Url
 from pretrace.seeds import seed_of
@@ -119,7 +119,7 @@ def load(entry: DolmaBook, sources: list[Path], seed: int) -> list[Text]:
 
     Each length has a grid of its own, as in the paper: the tail of 512 words ends at the last whole 512.
     """
-    files = dict(files_of(sources[0]))
+    files = dict(fetched_files(sources[0]))
     texts = []
     for label, name in _FILES.items():
         if name not in files:
@@ -143,10 +143,10 @@ def addresses(entry: DolmaBook) -> list[str]:
 
 
 def fetch_books(entry: DolmaBook, folder: Path, seed: int, attempts: int) -> None:
-    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, says what they are.
+    """Fetch and draw the books of both classes into `folder`; `files.json`, written last, describes them.
 
     The non-members are the first `documents` books of Project Gutenberg that are long enough, in order of release: the
-    paper took all that there were. As many members are drawn from Dolma, in the order of a hash of seed and id.
+    paper took all of its day. As many members are drawn from Dolma, in the order of a hash of seed and id.
     What a run that was cut short has fetched stays in `folder`; Dolma's files go when all is done.
     """
     listed, members = _dolma(entry, folder, seed, attempts)

@@ -49,10 +49,10 @@ def daily_verses(wheel: Path) -> set[tuple[Chapter, int]]:
     """
     with reading_archive(wheel, "the wheel of PyPI's biblestudy"):
         [text] = read_wheel(wheel, ["biblestudy/daily_verses.json"])
-        return {_cited(citation) for citation in json.loads(text)}
+        return {_cited_verses(citation) for citation in json.loads(text)}
 
 
-def _cited(citation: str) -> tuple[Chapter, int]:
+def _cited_verses(citation: str) -> tuple[Chapter, int]:
     parts = re.fullmatch(r"(?P<book>.+) (?P<chapter>\d+):(?P<verse>\d+)(-\d+)?", citation)
     if parts is None:
         raise ValueError(f"{citation!r} is not a citation such as 'Psalm 23:1-4'")
@@ -94,7 +94,7 @@ def load_verses(entry: QuotedVerses, sources: list[Path], seed: int) -> list[Tex
     that none overlaps another text. A text ends where its chapter does; a verse too near to that end has none. The
     document is the chapter. `sources`: the Bible and the package of daily verses.
     """
-    bible = _read(*sources)
+    bible = _read_bible(*sources)
     rng = random.Random(seed)
     return [text for length in entry.lengths for text in _quoted_and_others(bible, length, entry.others, rng)]
 
@@ -133,7 +133,7 @@ def _apart(places: Iterable[Place], taken: Iterable[Place], length: int) -> Iter
             yield place
 
 
-def _read(archive: Path, quotes: Path) -> Bible:
+def _read_bible(archive: Path, quotes: Path) -> Bible:
     """Read the Bible of one package, with the verses of the day of the other."""
     words: dict[Chapter, list[str]] = {}
     places: dict[Chapter, list[Place]] = defaultdict(list)

@@ -39,16 +39,16 @@ def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
     own = texts_of(*sources, cut=entry.cut)
-    return numbered(own) if entry.question is not None else own
+    return number_passages(own) if entry.question is not None else own
 
 
 def texts_of(path: Path, known: Path | None = None, *, cut: Cut | None = None) -> list[Text]:
     """Return the texts of a file, and of one with known texts; those without an id are `known-000001` and so on."""
-    own = [text for _, text in located(path, cut=cut)]
+    own = [text for _, text in read_located(path, cut=cut)]
     if known is None:
         return own
     ids = {text.text_id for text in own}
-    for where, text in located(known, numbered_as="known-", cut=cut):
+    for where, text in read_located(known, numbered_as="known-", cut=cut):
         if text.label == 1:
             raise InputError(
                 f"{where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
@@ -59,8 +59,8 @@ def texts_of(path: Path, known: Path | None = None, *, cut: Cut | None = None) -
     return own
 
 
-def numbered(given: Iterable[Text]) -> list[Text]:
-    """Return the texts as passages: `passage` counts those of one document and length, in their order."""
+def number_passages(given: Iterable[Text]) -> list[Text]:
+    """Return the texts as passages: `passage` counts the texts of one document and length, in their order."""
     numbers: Counter[tuple[str, int | None]] = Counter()
     passages = []
     for text in given:
@@ -90,7 +90,7 @@ def check_texts(
 
 def texts(path: Path) -> Iterator[Text]:
     """Yield the rows of the file as texts, each checked. Without a column `id` the text_id is the row's number."""
-    return (text for _, text in located(path))
+    return (text for _, text in read_located(path))
 
 
 def _check_names(where: str, row: Row) -> None:
@@ -126,17 +126,17 @@ class LocalText(Columns):
     """a name, in quotes, or null"""
 
 
-def located(path: Path, numbered_as: str = "", cut: Cut | None = None) -> Iterator[tuple[str, Text]]:
+def read_located(path: Path, numbered_as: str = "", cut: Cut | None = None) -> Iterator[tuple[str, Text]]:
     """Yield the rows of a file, or the works of a folder or their passages, as texts, each with its place
     (`file:line`).
 
     Without a column `id` the text_id is the row's number with a prefix.
     """
     works = work_rows(path) if cut is None else passages_of_works(path, cut)
-    return checked(works if are_works(path) else rows(path), str(path), numbered_as)
+    return check_rows(works if are_works(path) else rows(path), str(path), numbered_as)
 
 
-def checked(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> Iterator[tuple[str, Text]]:
+def check_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> Iterator[tuple[str, Text]]:
     """Yield rows, each with its position in the file, as texts; ids that are numbers get a prefix.
 
     Raises `InputError` at the first bad row, or if `source` has none.

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.rows import lines
+from pretrace.benchmarks.rows import read_lines
 from pretrace.benchmarks.sources import Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.hub import files_of
+from pretrace.runtime.hub import fetched_files
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Maybe
 
@@ -83,7 +83,7 @@ def _id(subset: str, kind: str, number: int) -> str:
 
 
 def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
-    files = {tuple(name.split("/")[-2:]): path for name, path in files_of(source)}
+    files = {tuple(name.split("/")[-2:]): path for name, path in fetched_files(source)}
     for name in names:
         if path := files.get((folder, f"{name}.jsonl")):
             return path
@@ -91,7 +91,7 @@ def _file(source: Path, folder: str, names: tuple[str, ...]) -> Path:
 
 
 def _values(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(lines(path), start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         if line.strip():
             try:
                 yield f"{path}:{number}", json.loads(line)

@@ -103,16 +103,16 @@ def load_split(entry: SotuSplit, sources: list[Path], seed: int) -> list[Text]:
     every, rng = speeches(sources[0]), random.Random(seed)
     snippets: list[list[Text]] = []
     for number, (first, last) in enumerate(entry.eras):
-        within = _between(every, (first, last), "eras")
+        within = _addresses_between(every, (first, last), "eras")
         addresses = [speech for speech in within if speech.year not in WHOLE_YEARS]
         quota = part_size(entry.texts, number, len(entry.eras))
         drawn = _draw(_pairs(addresses, entry.lengths, rng), quota, rng, f"era {first}-{last}")
         for side, label in enumerate((1, 0), start=1):
             for place, start in sorted((pair[0], pair[side]) for pair in drawn):
                 speech, era = addresses[place], f"{first}-{last}"
-                snippets.append(_snippet(speech, start, entry.lengths, label, _document(speech), era))
+                snippets.append(_snippet(speech, start, entry.lengths, label, _document_name(speech), era))
     if entry.repetitions is not None:
-        snippets = _dosed(snippets, entry.repetitions, rng)
+        snippets = _make_doses(snippets, entry.repetitions, rng)
     return [text for snippet in snippets for text in snippet]
 
 
@@ -126,12 +126,12 @@ def load_temporal(entry: SotuTemporal, sources: list[Path], seed: int) -> list[T
     every, rng = speeches(sources[0]), random.Random(seed)
     texts: list[Text] = []
     for label, which, chosen in ((1, "members", entry.members), (0, "nonmembers", entry.nonmembers)):
-        addresses = _between(every, chosen.years, which)
+        addresses = _addresses_between(every, chosen.years, which)
         starts = [(place, _starts(speech, max(entry.lengths))) for place, speech in enumerate(addresses)]
         stretches: list[Stretch] = [(place, start) for place, own in starts for start in own]
         for place, start in _draw(stretches, entry.texts, rng, which):
             speech = addresses[place]
-            texts += _snippet(speech, start, entry.lengths, label, _document(speech))
+            texts += _snippet(speech, start, entry.lengths, label, _document_name(speech))
     return texts
 
 
@@ -164,10 +164,10 @@ def _draw(stretches: list[Stretch], count: int, rng: random.Random, which: str) 
     return sorted(_take_turns(stretches, turns, count, rng))
 
 
-def _dosed(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
+def _make_doses(snippets: list[list[Text]], doses: Sequence[int], rng: random.Random) -> list[list[Text]]:
     """Make a subset a dose: the members that a training stream repeats so often, drawn at random, and all non-members.
 
-    Doses have equally many members, as far as their number allows. A subset is called by its dose: `3x`.
+    Doses have equally many members where their number allows it. A subset is called by its dose: `3x`.
     """
     members = [snippet for snippet in snippets if snippet[0].label == 1]
     shuffled = rng.sample(members, len(members))
@@ -198,13 +198,13 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
 
     An address is whole on one side: addresses are taken two by two in the order of their dates, and a coin says which
     is the member. The two share a fold: the one most like an address would else teach the opposite of its label (a bag
-    of words fitted so has an AUC of 0.25 where there is nothing to find). Each is cut to whole segments of the longest
+    of words fitted so has an AUC of 0.25 although nothing differs). Each is cut to whole segments of the longest
     length first, so that every shorter segment lies inside one of the longest of its subset.
     """
     lengths, rng = nested_lengths(entry.lengths), random.Random(seed)
-    in_years = _between(speeches(sources[0]), entry.years, "years")
+    in_years = _addresses_between(speeches(sources[0]), entry.years, "years")
     addresses = [speech for speech in in_years if len(speech.words) >= SEGMENTS_NEEDED * lengths[-1]]
-    documents = list(dict.fromkeys(map(_document, addresses)))
+    documents = list(dict.fromkeys(map(_document_name, addresses)))
     labels = [label for _ in documents[::2] for label in rng.sample([0, 1], 2)]
     # the two of a pair are named by the first; an odd document has no partner
     sides = {
@@ -213,7 +213,7 @@ def load_segments(entry: SotuSegments, sources: list[Path], seed: int) -> list[T
     }
     texts = []
     for speech in addresses:
-        side = sides[_document(speech)]
+        side = sides[_document_name(speech)]
         for length in lengths:
             for subset, index in segments(len(speech.words), length, lengths[-1]):
                 text_id = f"{speech.fileid}-{subset}-{length:03d}-{index:04d}"
@@ -252,8 +252,9 @@ def load_questions(entry: SotuQuestions, sources: list[Path], seed: int) -> list
     """Return `passages` of each length from each of `documents` sections of either class.
 
     Every address is cut into `documents` sections of as many words; the addresses of a class take turns in giving one.
-    A passage is a run of words inside its section, and begins with those of the shorter lengths. Only one address was
-    given after the model's release, so documents are sections: they are not independent, and tests on them describe.
+    A passage is a run of words inside its section, and begins with its passages of the shorter lengths. Only one
+    address was given after the model's release, so documents are sections: they are not independent, and tests on
+    them describe.
     """
     rng = random.Random(seed)
     texts: list[Text] = []
@@ -312,8 +313,8 @@ def part_size(total: int, number: int, parts: int) -> int:
     return total * (number + 1) // parts - total * number // parts
 
 
-def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
-    """Return the addresses of `years: [first, last]`, both included; `InputError` if there is none."""
+def _addresses_between(addresses: list[Speech], years: Sequence[int], which: str) -> list[Speech]:
+    """Return the addresses of `years: [first, last]`, both included; `InputError` if no address is of these years."""
     first, last = years
     chosen = [speech for speech in addresses if first <= speech.year <= last]
     if not chosen:
@@ -327,12 +328,12 @@ def _between(addresses: list[Speech], years: Sequence[int], which: str) -> list[
 def _classes(entry: TwoClasses, sources: list[Path]) -> dict[int, list[Speech]]:
     """Return label -> addresses of the entry's `members` (1) and `nonmembers` (0); one of both is a non-member."""
     addresses = speeches(sources[0])
-    nonmembers = _between(addresses, entry.nonmembers.years, "nonmembers")
-    members = _between(addresses, entry.members.years, "members")
+    nonmembers = _addresses_between(addresses, entry.nonmembers.years, "nonmembers")
+    members = _addresses_between(addresses, entry.members.years, "members")
     return {1: [speech for speech in members if speech not in nonmembers], 0: nonmembers}
 
 
-def _document(speech: Speech) -> str:
+def _document_name(speech: Speech) -> str:
     """Name the address, or the year if its addresses belong together."""
     return str(speech.year) if speech.year in WHOLE_YEARS else speech.fileid
 

@@ -2,8 +2,8 @@
 
 Shi et al., Detecting Pretraining Data from Large Language Models, ICLR 2024. WikiMIA has a split for each length, with
 columns `input` and `label`; BookMIA has snippets of 512 words of 100 books in `book_data.jsonl`. The paraphrased and
-perturbed texts: Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one a text, `_perturbed`: several,
-in order).
+perturbed texts: Zhang et al., Min-K%++, ICLR 2025 (`WikiMIA_length{n}_paraphrased`: one of a text, `_perturbed`:
+several, in order).
 """
 
 import unicodedata

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.rows import CSV, FORMATS, PARQUET, PLAIN, format_of, lines, rows
+from pretrace.benchmarks.rows import CSV, FORMATS, PARQUET, PLAIN, format_of, read_lines, rows
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import open_parquet
@@ -26,7 +26,7 @@ def local(entry: LocalCorpus, sources: list[Path]) -> Iterator[str]:
     """
     for path in sources:
         if format_of(path.name) == PLAIN:
-            yield from (line.removesuffix("\n").removesuffix("\r") for line in lines(path))
+            yield from (line.removesuffix("\n").removesuffix("\r") for line in read_lines(path))
         else:
             yield from documents_in(path, entry.field)
 

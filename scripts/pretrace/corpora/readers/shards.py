@@ -11,12 +11,12 @@ from typing import Annotated
 import zstandard
 from pydantic import Field
 
-from pretrace.benchmarks.rows import opened
+from pretrace.benchmarks.rows import open_bytes
 from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
-from pretrace.runtime.hub import Listing, fetch_file, files_of, listing, names_in
+from pretrace.runtime.hub import Listing, fetch_file, fetched_files, list_files, names_in
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, OnHub, Some
 
@@ -67,7 +67,7 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
     is read instead. A shard beyond the last file is empty. Raises `InputError` where the last attempt fails too.
     """
     entry = HubCorpus.model_validate(plain)
-    own = None if entry.path is None else dict(files_of(Path(entry.path)))
+    own = None if entry.path is None else dict(fetched_files(Path(entry.path)))
     on_hub = partial(names_in, entry.hub, "dataset", entry.revision)
     names = shard_names(entry, on_hub if own is None else lambda: list(own))
     if shard >= len(names):
@@ -76,7 +76,7 @@ def stream_shard(plain: JsonObject, shard: int, shards: int, out: Path, *, attem
         return {}
     name, plain = names[shard], {**plain, "shards": len(names)}
     if own is not None:
-        write_documents(plain, [_own(own, name, entry.path)], 0, 1, out)
+        write_documents(plain, [_own_file(own, name, entry.path)], 0, 1, out)
         return {}
     out.parent.mkdir(parents=True, exist_ok=True)
     for attempt in range(1, attempts + 1):
@@ -101,7 +101,7 @@ def check_shards(entry: HubCorpus) -> Listing:
     Raises `InputError` if the repository, its revision, a file or the account's access is missing.
     """
     names = shard_names(entry, lambda: names_in(entry.hub, "dataset", entry.revision))
-    files = listing(entry.hub, "dataset", entry.revision, names, fetchable=True)
+    files = list_files(entry.hub, "dataset", entry.revision, names, fetchable=True)
     if missing := [name for name in names if name not in files.files]:
         raise InputError(f"{entry.hub} at commit {files.commit} has no {missing[0]}.")
     return files
@@ -124,7 +124,7 @@ def shard_names(entry: HubCorpus, names: Callable[[], list[str]]) -> list[str]:
     return matching[: entry.shards]
 
 
-def _own(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
+def _own_file(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
     """Return a user's file in place of the hub's: by its name in the repository, or that name's last part."""
     for known in (name, name.rpartition("/")[2]):
         if known in files:
@@ -136,7 +136,7 @@ def _check_whole(path: Path) -> None:
     """Read a packed file to its end, where its checksum is: a share may stop before it."""
     if path.name.lower().endswith((".gz", ".zst")):
         try:
-            with opened(path) as file:
+            with open_bytes(path) as file:
                 while file.read(1 << 22):
                     pass
         except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:

@@ -14,7 +14,7 @@ import openai
 
 from pretrace.models.api.endpoint import NANO, ApiRequest, Endpoint
 from pretrace.models.api.faults import FailedRequestError, fault_of
-from pretrace.models.api.store import Answer, AnswerStore
+from pretrace.models.api.store import AnswerStore, StoredAnswer
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
@@ -41,7 +41,7 @@ class ImpossibleAnswerError(MalformedAnswerError):
 
 
 def choice_of(body: Any) -> dict[str, Any]:
-    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` if there is none."""
+    """Return the first choice of an answer of either endpoint; `MalformedAnswerError` without one."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise MalformedAnswerError("no choices")
@@ -157,7 +157,7 @@ class _Asking:
             await self._answer(client, key, request)
 
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
-        """Ask until there is an answer, or note the reason why not."""
+        """Ask until the server answers, or note the reason why not."""
         bound = self.endpoint.cost(*self.endpoint.most(request))
         for attempt in range(self.endpoint.attempts):
             await self._pause()
@@ -177,7 +177,7 @@ class _Asking:
             prompt, completion = tokens_used(body) or self.endpoint.most(request)
             sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
             cost = self.endpoint.cost(prompt, completion)
-            self.store.add(Answer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
+            self.store.add(StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
             self.answered, self.cost = self.answered + 1, self.cost + cost
             if cost > bound * self._dearer:
                 self._dearer = cost / bound
@@ -277,7 +277,7 @@ def tokens_used(body: Body) -> tuple[int, int] | None:
 
 
 @contextmanager
-def connected(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
+def connect(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> Iterator[ApiClient]:
     """Open a client of a registry entry's `api`, and its store."""
     with AnswerStore(store) as answers:
         client = ApiClient(Endpoint(name=name, **api), answers, budget_usd=budget_usd)

@@ -28,7 +28,7 @@ CREATE TABLE IF NOT EXISTS answers (
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
-_LOOKED_UP_AT_ONCE = 500
+_LOOKED_UP_AT_ONCE = 500  # keys of one SQL statement: old builds of SQLite take 999 at most
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "Make room on that disk and run the same command again.",
     sqlite3.SQLITE_BUSY: "Another program holds it: end that, or run fewer jobs at once, and start again.",
@@ -39,7 +39,7 @@ _REMEDIES = {
 _DAMAGED = "Move it away to start a new one: the answers in it would be asked, and paid for, again."
 
 
-class Answer(NamedTuple):
+class StoredAnswer(NamedTuple):
     """`request` and `answer`: JSON texts as sent and received; `cost` in billionths of a dollar."""
 
     key: str
@@ -106,7 +106,7 @@ class AnswerStore:
         return stored
 
     def answer(self, key: str) -> dict[str, Any]:
-        """Return the parsed answer; `KeyError` if there is none."""
+        """Return the parsed answer; `KeyError` if none is stored."""
         rows = self._rows("SELECT answer FROM answers WHERE key = ?", (key,))
         if not rows:
             raise KeyError(key)
@@ -133,7 +133,7 @@ class AnswerStore:
             with self._transaction():
                 self._move(cost, cost if paid else 0)
 
-    def add(self, answer: Answer, aside: int) -> None:
+    def add(self, answer: StoredAnswer, aside: int) -> None:
         """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
         with self._transaction():
             self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer)

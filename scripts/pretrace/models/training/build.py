@@ -8,7 +8,7 @@ import pandas as pd
 import torch
 import transformers
 
-from pretrace.models.checkpoint import RECORD, Checkpoint, placed, write_checkpoint
+from pretrace.models.checkpoint import RECORD, Checkpoint, checkpoint_folder, write_checkpoint
 from pretrace.models.entries import Training
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import start_token_ids
@@ -107,7 +107,7 @@ def _train(
 
 
 def _write(model: Any, tokenizer: Any, curve: pd.DataFrame, out_dir: Path, source: str) -> Checkpoint:
-    with placed(out_dir) as built:
+    with checkpoint_folder(out_dir) as built:
         model.config.use_cache = True
         model.save_pretrained(built)
         tokenizer.save_pretrained(built)

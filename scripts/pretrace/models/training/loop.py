@@ -33,11 +33,11 @@ def new_model(vocabulary: int, width: int, layers: int, seed: int) -> transforme
     return transformers.GPTNeoXForCausalLM(config)
 
 
-Windows = Sequence[Sequence[int]]
+TrainingWindows = Sequence[Sequence[int]]
 
 
 def train(
-    model: Any, windows: Windows, held_out: Windows, *, learning_rate: float, what: str
+    model: Any, windows: TrainingWindows, held_out: TrainingWindows, *, learning_rate: float, what: str
 ) -> pd.DataFrame:
     """Train in place on `windows`, one for each step, on the CPU.
 
@@ -75,7 +75,7 @@ def mean_loss(model: Any, window: Sequence[int]) -> torch.Tensor:
 
 
 @torch.no_grad()
-def _loss_of(model: Any, windows: Windows) -> float:
+def _loss_of(model: Any, windows: TrainingWindows) -> float:
     model.eval()
     sums = [mean_loss(model, window).item() * (len(window) - 1) for window in windows]
     model.train()

@@ -61,7 +61,7 @@ def halves(benchmark: pd.DataFrame, count: int, seed: int) -> list[Booleans]:
     in or out, in turn. A shorter text goes with the longest one that it is a part of. Shadows 2i and 2i + 1 have the
     opposite halves, so that each text is in half of the shadows and out of the others.
     """
-    place = _containing(benchmark)
+    place = _containing_text(benchmark)
     drawn: list[Booleans] = []
     for pair in range(count // 2):
         half = np.isin(place, sorted(_half(benchmark, random.Random(seed_of(seed, pair)))))
@@ -90,7 +90,7 @@ def _half(benchmark: pd.DataFrame, rng: random.Random) -> set[int]:
     return chosen
 
 
-def _containing(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
+def _containing_text(benchmark: pd.DataFrame) -> npt.NDArray[np.int64]:
     """Return for each text the place of the first text of the longest length that it is a part of."""
     texts, longest = benchmark["text"].tolist(), _longest(benchmark)
     places = []

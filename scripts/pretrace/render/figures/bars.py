@@ -10,9 +10,10 @@ from matplotlib.patches import Patch
 
 from pretrace.evaluation.documents import ACCURACIES
 from pretrace.methods import parse_setting
+from pretrace.questions.known import QUESTION_CONTROLS
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
-    CHANCE,
+    CHANCE_STYLE,
     PAGE,
     Drawing,
     Facet,
@@ -26,9 +27,8 @@ from pretrace.render.names import CALIBRATION_LABELS, CLASSES, marked_label, met
 from pretrace.render.results import Results, number_record, of_panels, records_of
 from pretrace.runtime.errors import nearest
 
-EVEN = {"one in four": (0.25, CHANCE)}  # all of four options are chosen equally often
+EVEN = {"one in four": (0.25, CHANCE_STYLE)}  # all of four options are chosen equally often
 SHARE_RIGHT = "share of right answers, 95 % interval"
-CONTROLS = ("longest_option", "odd_one_out")
 TITLE = 32  # letters of a line over one of two facets
 
 
@@ -110,12 +110,12 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
 def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     """Draw the share of right answers: a facet a panel, a group a class, a bar a calibration, and the controls."""
     panels = results.panels(artifact)
-    order = [*CALIBRATION_LABELS.values(), *map(marked_label, CONTROLS)]
+    order = [*CALIBRATION_LABELS.values(), *map(marked_label, QUESTION_CONTROLS)]
     frames = []
     for panel in panels:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
-            own = artifact.replaced(methods=["de_cop", *CONTROLS], metric=metric)
+            own = artifact.replaced(methods=["de_cop", *QUESTION_CONTROLS], metric=metric)
             every = results.rows(own, panel)
             by_series = {}
             for row in records_of(every[every["selection"] == "grid"]):
@@ -131,18 +131,18 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
 
-ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
+SHOWN_ORDERS = (0, 14)  # of the options: the true text first, and third, with options A and C swapped
 
 
 def position_bars(artifact: Artifact, results: Results) -> Drawing:
-    """Draw the accuracy of each class, or of `options.document`, in each of the two `ORDERS`: a facet a panel.
+    """Draw the accuracy of each class, or of `options.document`, in each of the two `SHOWN_ORDERS`: a facet a panel.
 
     Every bar has the same passages.
     """
     panels, frames = results.panels(artifact), []
     for panel in panels:
         rows = of_document(artifact, panel, results.rows(artifact, panel, "accuracy_by_order"))
-        rows = rows[rows["order"].isin(ORDERS)].sort_values(["order", "label"], ascending=[True, False])
+        rows = rows[rows["order"].isin(SHOWN_ORDERS)].sort_values(["order", "label"], ascending=[True, False])
         series, groups = "true text at " + rows["letter"], rows["label"].map(CLASSES)
         frames.append(rows[["value", "low", "high"]].assign(series=series, group=groups))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN, subject=artifact.options.document)

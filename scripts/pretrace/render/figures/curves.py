@@ -21,27 +21,27 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     line_styles,
     sheet,
-    wrapped,
+    wrap_title,
 )
 from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.results import Results, of_panels
 
-Rows = Mapping[str, Record]
+RowsByMethod = Mapping[str, Record]
 """A panel's metrics rows by method."""
 
 
 def _curves(
     artifact: Artifact, results: Results, curve: str
-) -> tuple[list[Panel], list[Rows], list[pd.DataFrame]]:
+) -> tuple[list[Panel], list[RowsByMethod], list[pd.DataFrame]]:
     """Return the panels, their methods' AUCs at `Artifact.one_setting`, and the points of the curves."""
     panels, selection = results.panels(artifact), artifact.one_setting
-    rows: list[Rows] = []
+    rows: list[RowsByMethod] = []
     frames = []
     for panel in panels:
         rows.append(results.by("method", artifact.replaced(metric="auc"), panel, selection=selection))
         points = []
-        for name in artifact.ordered(rows[-1]):
+        for name in artifact.order_methods(rows[-1]):
             row = {**rows[-1][name], "method": name.split(";")[0]}
             points.append(results.like(curve, panel, row).assign(method=name))
             if points[-1].empty:
@@ -64,13 +64,13 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[0], frame, styles, 0.0)
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
-            axes[0].set_title(wrapped(panel.name, PAGE), loc="left", fontsize=7.5)
+            axes[0].set_title(wrap_title(panel.name, PAGE), loc="left", fontsize=7.5)
     ties = [tie for shown in zip(panels, rows, frames, strict=True) for tie in _ties(*shown)]
     points = of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels)
-    return Drawing(drawn, points).noted(ties)
+    return Drawing(drawn, points).with_notes(ties)
 
 
-def _ties(panel: Panel, rows: Rows, frame: pd.DataFrame) -> list[str]:
+def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
     """Return a sentence for each method by which over 5 % of the texts tie: the first step of its curve."""
     sentences = []
     for name, row in rows.items():
@@ -105,7 +105,7 @@ def _draw_roc(axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], 
         side.set_minor_locator(NullLocator())
 
 
-def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: Rows) -> None:
+def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> None:
     """Draw a legend: methods by falling AUC with its interval, and chance."""
     axis.axis("off")
     handles = []
@@ -125,7 +125,7 @@ def score_densities(artifact: Artifact, results: Results) -> Drawing:
     scores.
     """
     panels, rows, frames = _curves(artifact, results, "density")
-    methods = artifact.ordered(method for values in rows for method in values)
+    methods = artifact.order_methods(method for values in rows for method in values)
     with sheet(PAGE, 1.75 * len(panels) + 0.35) as drawn:
         grid = drawn.subplots(len(panels), len(methods), squeeze=False)
         handles: dict[str, Any] = {}

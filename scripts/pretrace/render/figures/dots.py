@@ -15,7 +15,7 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
-    CHANCE,
+    CHANCE_STYLE,
     COLUMNS,
     EDGE,
     GREY,
@@ -31,7 +31,7 @@ from pretrace.render.figures.drawing import (
     draw_facets,
     draw_intervals,
 )
-from pretrace.render.names import BLIND, CLASSES, joined, marked_label, method_label, metric_label
+from pretrace.render.names import BLIND, CLASSES, join_words, marked_label, method_label, metric_label
 from pretrace.render.phrases import exceeding_placebos, other_texts_note, with_interval
 from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
 
@@ -86,7 +86,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
     return handles
 
 
-CONTROLS = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
+CONTROL_DASHES = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
 """The dashes of their lines."""
 
 
@@ -104,7 +104,7 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
             marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
-            for control, dashes in CONTROLS.items()
+            for control, dashes in CONTROL_DASHES.items()
             if control in levels
         }
         named = of_document(artifact, panel, frame)
@@ -161,7 +161,7 @@ def placebo_ranks(artifact: Artifact, results: Results) -> Drawing:
 def _placebos(artifact: Artifact, results: Results, panel: Panel) -> pd.DataFrame:
     """Return the placebos of a panel's methods at the artifact's first selection; raises if there are none."""
     chosen = results.by("method", artifact, panel, selection=artifact.selections[0])
-    methods = artifact.ordered(chosen)
+    methods = artifact.order_methods(chosen)
     rows = [results.like("placebos", panel, chosen[method]).assign(method=method) for method in methods]
     frame = pd.concat(rows, ignore_index=True)
     if frame.empty:
@@ -174,7 +174,7 @@ def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequ
     """Say how often some method is first by chance, and how often the documents at both ends of time are first."""
     highest = frame[frame["value"] >= frame.groupby("method")["value"].transform("max")]
     methods = frame["method"].nunique()
-    at_ends = joined([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
+    at_ends = join_words([f"{name} for {int(highest['document'].eq(name).sum())}" for name in ends])
     return (
         f"Some method is first more often than one of them: {first} of the {documents} documents are first for at "
         f"least one of {methods} methods, which is the chance if all documents are alike. Where scores drift, the "
@@ -201,7 +201,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
-        label=[_heading(panels[panel]) for panel in frame["panel"]],
+        label=[_panel_heading(panels[panel]) for panel in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         best_low=ends["low"],
         best_high=ends["high"],
@@ -219,21 +219,23 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
         at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
         x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
-        facets.append(Facet(_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE)}))
+        facets.append(
+            Facet(_panel_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
+        )
     heights = [0.6 + 0.125 * len(facet.ticks) for facet in facets]
     figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=(COLUMNS[0], PAGE))
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
 
 
-def _heading(panel: Panel) -> str:
+def _panel_heading(panel: Panel) -> str:
     """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
     if panel.label is not None:
         return panel.name
-    return f"{panel.name_without_model}, {panel.called(panel.model)}"
+    return f"{panel.name_without_model}, {panel.title_of(panel.model)}"
 
 
-FEW = 3  # panels that the reading names; of more it counts
+MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
 def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
@@ -246,10 +248,10 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     tests = models.loc[~models["null_model"], "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row)} on {_heading(panels[row['panel']])}"
-        for row in found[:FEW]
+        f"{method_label(row['method'])} {best_text(row)} on {_panel_heading(panels[row['panel']])}"
+        for row in found[:MOST_NAMED]
     )
-    more = f"; and {len(found) - FEW} more" if len(found) > FEW else ""
+    more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
     sentences = [
         f"In {len(found)} of {tests} tests a method found training that no control explains (it is above chance, the "
         f"bag of words and every placebo): {shown}{more}."
@@ -302,7 +304,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str
     best = records_of(frame[frame["best"]])
     if not best:
         return []
-    metrics = joined(sorted({metric_label(row["metric"]) for row in best}))
+    metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
     most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
     heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos"]
     answers = []

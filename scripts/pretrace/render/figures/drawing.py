@@ -130,7 +130,7 @@ LETTER, LINE, EDGE = 0.053, 0.11, 0.45
 label and the numbers of the scale."""
 
 
-def wrapped(title: str, width: float) -> str:
+def wrap_title(title: str, width: float) -> str:
     """Return a title with further line breaks, so that no line is wider than `width` inches, and lines equally long."""
     letters, lines = max(20, int(width / LETTER)), []
     for line in title.split("\n"):
@@ -195,18 +195,18 @@ class Drawing:
         with sheet(PAGE, LINE) as figure:
             return cls(figure, frame)
 
-    def noted(self, notes: Sequence[str]) -> "Drawing":
+    def with_notes(self, notes: Sequence[str]) -> "Drawing":
         """Return the figure with further sentences in its reading."""
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
 
-    def missing(self, reasons: Sequence[str]) -> "Drawing":
+    def with_missing(self, reasons: Sequence[str]) -> "Drawing":
         """Return the figure with the reasons why panels are missing, under the others and in its reading."""
         if not reasons:
             return self
         width = self.figure.get_figwidth()
-        words = "\n".join(wrapped(reason, width) for reason in reasons)
+        words = "\n".join(wrap_title(reason, width) for reason in reasons)
         self.figure.text(0.01, 0, words, va="top", fontsize=7, color=VERMILION)
-        return self.noted(reasons)
+        return self.with_notes(reasons)
 
     def write(self, files: dict[str, Path]) -> None:
         """Write pdf, png, svg, csv and the reading, each atomically; equal data give equal bytes."""
@@ -219,7 +219,7 @@ class Drawing:
         lacking = undrawable(self.figure)
         boxes = f"This machine has no font for {lacking}: the figure shows boxes, the data have the names."
         write_text(files["csv"], csv_text(self.frame))
-        write_text(files["txt"], self.noted([boxes] * bool(lacking)).reading + "\n")
+        write_text(files["txt"], self.with_notes([boxes] * bool(lacking)).reading + "\n")
 
 
 @dataclass(frozen=True)
@@ -249,14 +249,14 @@ class LineStyle:
         return Line2D([], [], **self.marked)
 
 
-CHANCE = LineStyle("black", (0, (4, 2)), 0.8, "")
+CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
 CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
 def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, CHANCE)}
+    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
 
 
 @dataclass(frozen=True)
@@ -305,7 +305,7 @@ def draw_facets(
         (letter(number) if len(facets) > 1 else "") + facet.title for number, facet in enumerate(facets)
     ]
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
-    fitting = [wrapped(title, width / columns - beside) for title in lettered]
+    fitting = [wrap_title(title, width / columns - beside) for title in lettered]
     heights = [
         height + LINE * (title.count("\n") - facet.title.count("\n"))
         for height, title, facet in zip(heights, fitting, facets, strict=True)

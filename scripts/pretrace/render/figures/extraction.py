@@ -19,7 +19,7 @@ from matplotlib.ticker import StrMethodFormatter
 from numpy.lib.stride_tricks import sliding_window_view
 
 from pretrace.render.artifact import ACROSS, Artifact, Panel
-from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrapped
+from pretrace.render.figures.drawing import GREY, PAGE, Drawing, letter, sheet, wrap_title
 from pretrace.render.names import CLASSES
 from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.extraction import given_back
@@ -73,7 +73,7 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
     frame = of_panels(frames, panels)
     extracted = [results.rows(artifact, panel, "extraction") for panel in panels]
     reading = [
-        given_back(panel.called(panel.model), own) for panel, own in zip(panels, extracted, strict=True)
+        given_back(panel.title_of(panel.model), own) for panel, own in zip(panels, extracted, strict=True)
     ]
     given = frame["log_p_top"].gt(log(GIVEN_BACK)).any()
     reading += (
@@ -119,7 +119,7 @@ def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
 
 def _stretches_of_text(text: pd.DataFrame, tokens: Mapping[Any, str]) -> pd.DataFrame:
     first = text.iloc[0]
-    which = covering(text)
+    which = likeliest_windows(text)
     starts = np.flatnonzero(np.diff(which, prepend=NONE - 1))
     runs = pd.DataFrame({"at": which[starts], "start": starts, "end": [*starts[1:], len(which)]})
     runs = runs[runs["at"] != NONE].merge(text[["at", "log_p_top", "passage"]], on="at", how="left")
@@ -155,7 +155,7 @@ def _near_likeliest(windows: pd.DataFrame) -> pd.DataFrame:
     return text
 
 
-def covering(text: pd.DataFrame) -> np.ndarray:
+def likeliest_windows(text: pd.DataFrame) -> np.ndarray:
     """Return the place of the likeliest window that covers each token of a text, `GROUND` or `NONE`."""
     size = int(text["suffix"].iloc[0])
     ground = LEAST * log(10)
@@ -200,7 +200,7 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
         for number, (bars, panel, frame) in enumerate(zip(axes, panels, frames, strict=True)):
             draw_stretches(bars, frame)
             title = (letter(number) if len(panels) > 1 else "") + panel.name
-            bars.set_title(wrapped(title, PAGE), loc="left")
+            bars.set_title(wrap_title(title, PAGE), loc="left")
         bar = figure.colorbar(
             ScalarMappable(NORM, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
         )

@@ -10,7 +10,7 @@ from matplotlib.patches import Patch, Rectangle
 from pretrace.evaluation.averages import Record
 from pretrace.methods.settings import written_parameters
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet, wrapped
+from pretrace.render.figures.drawing import COLUMN, PAGE, VERMILION, Drawing, draw_legend, sheet, wrap_title
 from pretrace.render.names import EMPTY, PARAMETER_LABELS, metric_label
 from pretrace.render.results import Results, long_frame, records_of
 
@@ -27,7 +27,7 @@ def heatmap(artifact: Artifact, results: Results) -> Drawing:
         grid = figure.subplots(len(panels), 1, squeeze=False)[:, 0]
         for axis, panel, own in zip(grid, panels, frames, strict=True):
             image = _draw(axis, own, x, y, (frame["value"].min(), frame["value"].max()))
-            axis.set_title(wrapped(panel.name, width - 1.2), loc="left")
+            axis.set_title(wrap_title(panel.name, width - 1.2), loc="left")
             axis.set_xlabel(PARAMETER_LABELS.get(x, x))
             axis.set_ylabel(PARAMETER_LABELS.get(y, y))
         bar = figure.colorbar(image, ax=list(grid), fraction=0.03, pad=0.015, aspect=24)

@@ -14,6 +14,7 @@ from matplotlib.ticker import NullLocator
 from pretrace.evaluation.averages import PANEL_KEYS, Record
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (
     GREY,
     MEMBER,
@@ -33,14 +34,12 @@ from pretrace.render.results import Results, long_frame, number_record, of_panel
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
 SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a point and its tick
-PLACES = ("model", "length", "subset")
-"""Values of x other than a parameter."""
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-LEVEL, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
+LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
 
 
 def draw_lines(
@@ -59,12 +58,14 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
     """
     handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
-    lines = [(facet.across, LEVEL) for facet in facets] + [(facet.upright, UPRIGHT_STYLE) for facet in facets]
+    lines = [(facet.across, LEVEL_STYLE) for facet in facets] + [
+        (facet.upright, UPRIGHT_STYLE) for facet in facets
+    ]
     handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         for level, _ in facet.across.values():
-            axis.axhline(level, **LEVEL.line)
+            axis.axhline(level, **LEVEL_STYLE.line)
         for place in facet.upright.values():
             axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
@@ -130,7 +131,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     for over, metric in product([x] if isinstance(x, str) else x, artifact.metrics):
         own = artifact.replaced(metric=metric)
         for panels in _panels_apart(results.panels(artifact), over):
-            draw = place_facet if over in PLACES else _parameter_facet
+            draw = place_facet if over in X_PLACES else _parameter_facet
             facets.append(draw(own, results, over, panels))
     if not facets:
         raise artifact.error(f"no two of its panels differ in {x} alone")
@@ -139,7 +140,7 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     if levels and all(level == levels[0] for level in levels):
         facets = [replace(facet, across=levels[0]) for facet in facets]
     frame = pd.concat([facet.frame for facet in facets], ignore_index=True)
-    methods = artifact.ordered(frame["method"])
+    methods = artifact.order_methods(frame["method"])
     moving = set(frame.loc[frame["x"].notna(), "method"])
     styles = {
         method: style if method in moving else replace(style, marker="")
@@ -174,7 +175,7 @@ def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names:
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
     """Return the panels of each facet: those that differ in the place `x` alone; over a parameter, one panel each."""
-    if x not in PLACES:
+    if x not in X_PLACES:
         return [[panel] for panel in panels]
     keys = [key for key in PANEL_KEYS if key != x]
     groups: dict[tuple[Any, ...], list[Panel]] = {}
@@ -191,7 +192,7 @@ def place_facet(artifact: Artifact, results: Results, x: str, panels: Sequence[P
     for number, panel in enumerate(panels):
         place = math.log2(panel.length or 0) if x == "length" else float(number)
         value = panel.label if x == "model" and panel.label is not None else str(getattr(panel, x))
-        ticks[place] = panel.called(value)
+        ticks[place] = panel.title_of(value)
         for method, row in results.by("method", artifact, panel, selection=artifact.selections[0]).items():
             rows.append(_point(artifact, panel, method, row, x, place, value))
     shared = panels[0].replaced(**{x: {"model": "models", "subset": "", "length": None}[x]})
@@ -239,7 +240,7 @@ SHIFTS = {
 }
 """By label of the texts and kind of the prefix."""
 
-KINDS = {"member": "members", "nonmember": "non-members"}
+PREFIX_LABELS = {"member": "members", "nonmember": "non-members"}
 
 
 def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
@@ -259,10 +260,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
         label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
         facets.append(
-            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL)})
+            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL_STYLE)})
         )
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
-    names = {(label, kind): f"texts: {CLASSES[label]}; prefix: {KINDS[kind]}" for label, kind in SHIFTS}
+    names = {
+        (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}" for label, kind in SHIFTS
+    }
     frame = of_panels(frames, panels).rename(columns={"n": "n_texts"})
     return Drawing(draw_lines(facets, SHIFTS, names), frame)
 
@@ -293,9 +296,9 @@ def loss_curves(artifact: Artifact, results: Results) -> Drawing:
         points[benchmark] += [curve.assign(value=smooth, series=model), held_out]
     labels = "tokens seen (thousands)", "loss (nats a token)"
     facets = [
-        Facet(artifact.called(benchmark), pd.concat(parts), *labels, banded=True)
+        Facet(artifact.title_of(benchmark), pd.concat(parts), *labels, banded=True)
         for benchmark, parts in points.items()
     ]
     marked = dict.fromkeys((series for series in styles if series.endswith(HELD_OUT)), "held-out text")
-    names = {series: artifact.called(series) for series in styles if series not in marked} | marked
+    names = {series: artifact.title_of(series) for series in styles if series not in marked} | marked
     return Drawing(draw_lines(facets, styles, names, legends=True), pd.concat(frames, ignore_index=True))

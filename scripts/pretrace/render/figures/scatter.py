@@ -23,10 +23,10 @@ from pretrace.render.figures.drawing import (
     draw_legend,
     letter,
     sheet,
-    wrapped,
+    wrap_title,
 )
 from pretrace.render.names import CLASSES
-from pretrace.render.published import PRINTED, rates, read_papers
+from pretrace.render.published import PUBLISHED_KEYS, rates, read_papers
 from pretrace.render.results import Results, of_panels
 from pretrace.render.tables.reproduction import compared_of
 
@@ -46,7 +46,7 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
             _draw_shares(axes[0], frame[frame["curve"] == "share"])
             _draw_surprising(axes[1], frame)
             for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
-                axis.set_title(wrapped(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
+                axis.set_title(wrap_title(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
         handles = {
             CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
             for label, style in CLASS_STYLES.items()
@@ -122,7 +122,7 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                     points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
                     markerfacecolor="none", markeredgewidth=0.6, color=line.color,
                 )  # fmt: skip
-            shown = len(own[[*PRINTED]].drop_duplicates())
+            shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")
         axes[0].set_ylabel("measured, 95 % interval")

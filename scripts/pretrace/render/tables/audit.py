@@ -6,20 +6,19 @@ from math import isfinite
 
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import counted
+from pretrace.benchmarks.audit_design import LEVEL, count_noun
 from pretrace.evaluation.audit import COMBINED, SOUGHT
 from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
-from pretrace.evaluation.averages import Record, grouped, number
+from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.resampling import DRAWN
-from pretrace.evaluation.significance import LEVEL
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import in_order, joined, method_label
-from pretrace.render.phrases import signed
+from pretrace.render.names import in_order, join_words, method_label
+from pretrace.render.phrases import format_signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
-from pretrace.runtime.errors import shortened
+from pretrace.runtime.errors import shorten
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 1e6  # ways to deal labels out that are printed as a number, at most
@@ -77,7 +76,7 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     """Return the verdict and what follows, each as one sentence, for the page and for the terminal."""
     result = verdict(frame)
     p = f"(p = {p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
-    reasons = joined(result.reasons) if result.reasons else ""
+    reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence":
         return (
@@ -115,7 +114,7 @@ def one_in(p: float) -> str:
     return f"1 in {float(f'{1 / p:.2g}'):,.0f}"
 
 
-def lines(frame: pd.DataFrame) -> list[str]:
+def audit_lines(frame: pd.DataFrame) -> list[str]:
     """Return the two sentences of each model and benchmark of `audit`'s data, for a terminal."""
     words = ["id", "document", "setting"]
     frame[words] = frame[words].astype(object).where(frame[words].notna(), "")
@@ -152,7 +151,7 @@ def _percent(effect: float) -> str:
 def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     """Return the question, the answer, what it means, what was compared and checked, and what would be better."""
     result, design = verdict(frame), _design(frame)
-    first, second = answer(panel.called(panel.model), frame)
+    first, second = answer(panel.title_of(panel.model), frame)
     not_shown = "That the texts were not in the training data. An audit cannot show that."
     if result.kind == "evidence":
         not_shown = (
@@ -166,7 +165,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         ("What does not follow", not_shown),
     ]
     if results.has("extraction", panel.pair):
-        back = given_back(panel.called(panel.model), results.read("extraction", panel.pair))
+        back = given_back(panel.title_of(panel.model), results.read("extraction", panel.pair))
         lines += [("Given back", back)] if back else []
     lines += [("Left out", left)] if (left := _left_out(panel, frame, results)) else []
     lines += [*_checked(frame), *_causes(frame)]
@@ -177,7 +176,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     )
     lines.append(("Rests on", f"{known}, {given}. pretrace cannot check that."))
     own = _counts(design, "documents", "document", "texts")
-    question = f"Was {panel.called(panel.model)} trained on {own} of '{panel.called(panel.benchmark)}'?"
+    question = f"Was {panel.title_of(panel.model)} trained on {own} of '{panel.title_of(panel.benchmark)}'?"
     return Box(question, first, result.kind, tuple(lines))
 
 
@@ -208,8 +207,8 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
 def _work(row: Record) -> str:
     """Return `title, author (document)`."""
     title, author, document = (str(row.get(key) or "") for key in ("title", "author", "document"))
-    name = ", ".join(map(shortened, filter(None, (title or document, author))))
-    return f"{name} ({shortened(document)})" if title and title != document else name
+    name = ", ".join(map(shorten, filter(None, (title or document, author))))
+    return f"{name} ({shorten(document)})" if title and title != document else name
 
 
 def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
@@ -249,13 +248,13 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     """Yield the documents and the words that make a check fail."""
     units = frame.sort_values("effect", ascending=False, key=abs, kind="stable")
     causes, words = (records_of(units[units["unit"] == unit]) for unit in ("cause", "word"))
-    for own in grouped(causes, "method"):
+    for own in group_records(causes, "method"):
         apart = [row for row in own if row["effect"] > 0]
         sides = [
             f"{sum(row['flagged'] == side for row in apart)} of {sum(row['flagged'] == side for row in own)} {kind}"
             for side, kind in ((True, "in question"), (False, "known"))
         ]
-        most = ", ".join(shortened(row["id"]) for row in apart[:CAUSES_SHOWN])
+        most = ", ".join(shorten(row["id"]) for row in apart[:CAUSES_SHOWN])
         label = CHECKS[own[0]["method"]][0]
         yield f"Told apart by {label}", f"{' and '.join(sides)} lie on their own side, most clearly {most}."
     note = ". In brackets: how many documents in question have it, and how many known ones."
@@ -269,7 +268,7 @@ def _causes(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
 
 def _counts(design: Mapping[str, float], documents: str, noun: str, texts: str) -> str:
     """Return `2 documents (10 passages)` of two numbers of a design."""
-    return f"{counted(int(design.get(documents, 0)), noun)} ({counted(int(design.get(texts, 0)), 'passage')})"
+    return f"{count_noun(int(design.get(documents, 0)), noun)} ({count_noun(int(design.get(texts, 0)), 'passage')})"
 
 
 def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
@@ -277,19 +276,19 @@ def _left_out(panel: Panel, frame: pd.DataFrame, results: Results) -> str:
     design = _design(frame)
     out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["id"].tolist()
     known = int(design.get("known_outliers", 0))
-    parts = [f"your document '{name}'" for name in out] + [counted(known, "known document")] * bool(known)
-    words = [f"{joined(parts)}: unlike all others in words or letters."] if parts else []
+    parts = [f"your document '{name}'" for name in out] + [count_noun(known, "known document")] * bool(known)
+    words = [f"{join_words(parts)}: unlike all others in words or letters."] if parts else []
     unlabelled = int(results.read("benchmarks", panel.benchmark)["label"].isna().sum())
     stood_out = frame[(frame["unit"] == "document") & (frame["method"] == "")]["texts"].sum()
     left = unlabelled - int(design.get("texts", 0)) - int(stood_out)
     if left > 0 and not frame[frame["unit"] == "text"].empty:
-        words.append(f"{counted(left, 'passage')} without a label: no score, or no known text of the same length and "
-                     "subset.")  # fmt: skip
+        words.append(f"{count_noun(left, 'passage')} without a label: no score, or no known text of the same length "
+                     "and subset.")  # fmt: skip
     return " ".join(words)
 
 
 def _blocks(panel: Panel, frame: pd.DataFrame, results: Results) -> Iterator[Block]:
-    name = f"{panel.called(panel.model)} on {panel.called(panel.benchmark)}"
+    name = f"{panel.title_of(panel.model)} on {panel.title_of(panel.benchmark)}"
     failed = bool(failed_checks(frame))
     facts = ((label, [("", Cell(words=words))], False) for label, words in _can_find(frame))
     yield from rows_of(f"What this audit can find: {name}", facts, "")
@@ -374,7 +373,7 @@ def first_words(text: str) -> str:
 
 def _effect(effect: float | None) -> Cell:
     effect = number(effect)
-    return Cell() if effect is None else Cell(words=signed(effect, 1))
+    return Cell() if effect is None else Cell(words=format_signed(effect, 1))
 
 
 def _unit_cells(row: Record, unit: str, *, failed: bool) -> Iterator[tuple[Head, Cell]]:

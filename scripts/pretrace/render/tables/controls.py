@@ -6,14 +6,14 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import BLIND, joined, marked_label, method_label
+from pretrace.render.names import BLIND, join_words, marked_label, method_label
 from pretrace.render.phrases import (
     INTERVALS,
     conditions,
     exceeding_placebos,
+    format_signed,
     multiplicity_note,
     other_texts_note,
-    signed,
     with_interval,
 )
 from pretrace.render.results import STAR_LEVEL, Results, beside_controls, records_of
@@ -34,7 +34,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         if own["rank"].notna().any():
             rows = ((marked_label(row["method"]), _cells(row), row["control"]) for row in records_of(own))
             blocks += rows_of(panel.name, rows)
-            reading.append(_reading(panel, own))
+            reading.append(_read_controls(panel, own))
             without = without[without["panel"] != place]
     families, others = " ".join(multiplicity_note(len(panels), "panel")), other_texts_note(panels, frame)
     notes = [
@@ -66,7 +66,7 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     first = rank == 1 and not record["control"]
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]})
-    yield "z", Cell() if z is None else Cell(words=signed(z, 1))
+    yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
     yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
     yield (
         "Beats words?",
@@ -74,14 +74,14 @@ def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     )
 
 
-def _reading(panel: Panel, frame: pd.DataFrame) -> str:
+def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
     """Name the methods that exceed every placebo, and those that beat the bag of words."""
     sentences = [exceeding_placebos(panel, frame)]
     tested = frame[~frame["control"] & frame["beats_blind"].notna()]
     for blind in records_of(frame[frame["method"] == BLIND]):
         winners = [method_label(method) for method in tested.loc[tested["beats_blind"], "method"]]
         nobody = f"none of the {len(tested)} tested" if len(tested) else "none could be tested"
-        verdict = joined(winners) if winners else nobody
+        verdict = join_words(winners) if winners else nobody
         value = with_interval(estimate(blind))
         sentences.append(f"The bag of words reaches {value} there; methods that beat it: {verdict}.")
     return " ".join(sentences)

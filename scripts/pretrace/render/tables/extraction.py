@@ -7,14 +7,14 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, number
 from pretrace.evaluation.extraction import FIFTY
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import CLASSES, joined
+from pretrace.render.names import CLASSES, join_words
 from pretrace.render.results import Results, of_panels, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, rows_of, table_of
 
-MOST_ROWS = 20  # documents of a panel that are printed; the CSV has all
+MOST_DOCUMENTS = 20  # documents of a panel that are printed; the CSV has all
 LEAST_KNOWN = 19  # documents of known non-members from which on a p can be 0.05; with fewer there is none
 
-COLUMNS: dict[str, Head] = {
+COLUMN_HEADS: dict[str, Head] = {
     "measured": ("", "measured"),
     "extractable": ("given back", "top-40"),
     "in_tries": ("given back", "in n tries"),
@@ -49,7 +49,7 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
     return sentence
 
 
-def lines(frame: pd.DataFrame) -> list[str]:
+def extraction_lines(frame: pd.DataFrame) -> list[str]:
     """Return `given_back` of each model and benchmark of `extraction`'s data, for a terminal."""
     pairs = frame.groupby(["model", "benchmark"], sort=False)
     return [*filter(None, (given_back(str(model), own) for (model, _), own in pairs))]
@@ -99,7 +99,7 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
         for row in records_of(frame.iloc[:1]):
             said.setdefault(_setting(row), []).append(panel.name)
     for words, labels in said.items():
-        yield words if len(said) == 1 else f"{joined(labels)}: {words}"
+        yield words if len(said) == 1 else f"{join_words(labels)}: {words}"
 
 
 def _setting(row: Record) -> str:
@@ -143,8 +143,8 @@ def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
     if not frame["extractable"].gt(0).any():
         return []
     ordered = frame.sort_values("extractable", ascending=False, kind="stable")
-    which = f"the first {MOST_ROWS} of {len(frame)}" if len(frame) > MOST_ROWS else f"{len(frame)}"
-    rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_ROWS]))
+    which = f"the first {MOST_DOCUMENTS} of {len(frame)}" if len(frame) > MOST_DOCUMENTS else f"{len(frame)}"
+    rows = ((_label(row), _cells(row), False) for row in records_of(ordered.iloc[:MOST_DOCUMENTS]))
     return rows_of(f"Documents, {which}: {title}", rows, "Of")
 
 
@@ -155,7 +155,7 @@ def _label(row: Record) -> str:
 
 def _cells(row: Record) -> Iterable[tuple[Head, Cell]]:
     yield ("", "tokens"), Cell(words=f"{row['tokens']:,}")
-    for key, head in COLUMNS.items():
+    for key, head in COLUMN_HEADS.items():
         untold = key == "extractable" and pd.isna(row[key])
         yield head, Cell(words=_not_measurable(row)) if untold else Cell(number(row[key]))
     yield ("", "longest"), Cell(words=f"{row['longest_run']:,.0f}") if row["measured"] > 0 else Cell()

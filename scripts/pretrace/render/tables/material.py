@@ -35,7 +35,7 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
     unlabelled = any(record["n_unlabelled"] for record in records)
     rows = (
         (
-            ", ".join(filter(None, (artifact.called(row["benchmark"]), row["subset"]))),
+            ", ".join(filter(None, (artifact.title_of(row["benchmark"]), row["subset"]))),
             _cells(row, unlabelled),
             False,
         )

@@ -62,7 +62,7 @@ def method_table(artifact: Artifact, results: Results) -> Table:
         notes.append(" ".join([*without_controls(shown["method"]), *results.cautions(panels)]))
     values = [str(getattr(panel, options.blocks, "")) for panel in panels]
     names = [
-        f"{value} {panel.length_unit}" if options.blocks == "length" else artifact.called(value)
+        f"{value} {panel.length_unit}" if options.blocks == "length" else artifact.title_of(value)
         for value, panel in zip(values, panels, strict=True)
     ]
     blocks: list[Block] = []
@@ -200,7 +200,7 @@ def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]
     """Return a panel's differences; if only the column's method is tested against the row's, with the other sign."""
     differences = {(row["baseline"], row["method"]): (row, -1) for row in tests}
     differences |= {(row["method"], row["baseline"]): (row, 1) for row in tests}
-    methods = artifact.ordered(row["method"] for row in tests)
+    methods = artifact.order_methods(row["method"] for row in tests)
     baselines = [CHANCE] * any(row["baseline"] == CHANCE for row in tests) + methods
 
     def cell(method: str, baseline: str) -> Cell:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, averages_of, difference, estimate, grouped
+from pretrace.evaluation.averages import Record, averages_of, difference, estimate, group_records
 from pretrace.evaluation.documents import MEAN_SCORE
 from pretrace.evaluation.grids import named_variant
 from pretrace.evaluation.metrics import ACCURACIES
 from pretrace.methods import parse_setting
-from pretrace.questions.answering import LETTERS
+from pretrace.questions.answering import OPTION_LETTERS
 from pretrace.questions.calibration import DELTAS, MEANS, RANGE
 from pretrace.questions.known import QUESTION_METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
@@ -27,7 +27,7 @@ from pretrace.render.results import (
 )
 from pretrace.render.tables.table import Cell, Table, as_printed, best, by_method, cell_of, rows_of, table_of
 
-METRICS = [*ACCURACIES, "gap"]
+SHOWN_ACCURACIES = [*ACCURACIES, "gap"]
 
 
 def accuracy_table(artifact: Artifact, results: Results) -> Table:
@@ -47,9 +47,9 @@ def accuracy_table(artifact: Artifact, results: Results) -> Table:
     frame = long_frame([*records, *averages]).assign(sd=None)
     gap = (frame["metric"] == "gap") & (as_printed(frame) > 0)
     frame["bold"] = best(frame, ["panel", "average", "metric"]) & gap
-    blocks = by_method(frame, panels, METRICS, label=setting_label, by=("method", "setting"))
+    blocks = by_method(frame, panels, SHOWN_ACCURACIES, label=setting_label, by=("method", "setting"))
     notes = [
-        conditions(artifact, records, INTERVALS, METRICS),
+        conditions(artifact, records, INTERVALS, SHOWN_ACCURACIES),
         "Gap: members minus non-members; bold is the widest. Chance is not a fixed share: the controls "
         "show how much the options give away without a model.",
         f"Average: mean over the {average.replace('panel', 'column')}s, without an interval."
@@ -63,7 +63,7 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
     """Yield the accuracies of each method and setting, and their difference as the metric `gap`."""
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
     rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
-    for own in grouped(records_of(pd.concat(rows)), "method", "setting"):
+    for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
         setting = own[0]["setting"]
         named = {**own[0], "method": named_variant(own[0]["method"], setting)}
         about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
@@ -102,8 +102,8 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     metrics = [*artifact.options.metrics, P_VALUE]
     records: list[Record] = []
     for place, panel in enumerate(panels):
-        records += _tested(artifact, results, panel, place, metrics[:-1])
-    order = artifact.ordered(row["method"] for row in records)
+        records += _tested_rows(artifact, results, panel, place, metrics[:-1])
+    order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
     notes = [
         conditions(
@@ -118,7 +118,7 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
     return table_of(artifact, by_method(frame, panels, metrics), notes, frame)
 
 
-def _tested(
+def _tested_rows(
     artifact: Artifact, results: Results, panel: Panel, place: int, metrics: Sequence[str]
 ) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
@@ -176,8 +176,8 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
         (share,) = records_of(own[own["quantity"] == "in_range"])
         records.append(
             {"class": CLASSES[int(own["label"].iloc[0])], "calibration": own["calibration"].iloc[0]}
-            | dict(zip(MEANS, values["letter_probability"][[*LETTERS]], strict=True))
-            | dict(zip(DELTAS, values["letter_added"][[*LETTERS]], strict=True))
+            | dict(zip(MEANS, values["letter_probability"][[*OPTION_LETTERS]], strict=True))
+            | dict(zip(DELTAS, values["letter_added"][[*OPTION_LETTERS]], strict=True))
             | {"documents": share["n"], "in_range": round(share["value"] * share["n"])}
             | {key: share[key] for key in ("value", "low", "high")}
         )
@@ -186,9 +186,9 @@ def _calibrations(artifact: Artifact, results: Results, panel: Panel) -> pd.Data
 
 def _calibration_cells(record: Record) -> Iterable[tuple[tuple[str, str], Cell]]:
     plain = record["calibration"] == "none"
-    for letter, mean in zip(LETTERS, MEANS, strict=True):
+    for letter, mean in zip(OPTION_LETTERS, MEANS, strict=True):
         yield ("mean probability", letter), Cell(record[mean])
-    for letter, delta in zip(LETTERS, DELTAS, strict=True):
+    for letter, delta in zip(OPTION_LETTERS, DELTAS, strict=True):
         yield ("added", letter), Cell() if plain else Cell(record[delta], signed=True)
     yield ("in range", "documents"), Cell(words=f"{record['in_range']} of {record['documents']}")
     yield ("in range", "share"), cell_of(record)

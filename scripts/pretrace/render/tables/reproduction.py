@@ -8,8 +8,15 @@ import pandas as pd
 
 from pretrace.evaluation.averages import Record, number
 from pretrace.render.artifact import Artifact
-from pretrace.render.names import joined, method_label, metric_label
-from pretrace.render.published import PRINTED, Paper, compare, rates, read_papers, summary
+from pretrace.render.names import join_words, method_label, metric_label
+from pretrace.render.published import (
+    PUBLISHED_KEYS,
+    Paper,
+    compare_published,
+    rates,
+    read_papers,
+    summarise_comparison,
+)
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.table import Block, Cell, Head, Table, cell_of, rows_of, table_of
 
@@ -24,17 +31,17 @@ def reproduction(artifact: Artifact, results: Results) -> Table:
     The long data holds every published number under every protocol.
     """
     compared = compared_of(artifact, results)
-    papers = _shown(read_papers(results), compared)
+    papers = _papers_shown(read_papers(results), compared)
     protocols = [(paper, protocol) for paper, about in papers.items() for protocol in about.protocols]
     shown = compared[pd.MultiIndex.from_frame(compared[["paper", "protocol"]]).isin(protocols)]
     numbers = {paper: shown[shown["paper"] == paper] for paper in papers}
     summaries = [block for paper in papers for block in _summaries(papers[paper], numbers[paper])]
     listed = _every(papers, shown) if artifact.options.every else _farthest(shown)
-    reading = " ".join(_reading(papers[paper], numbers[paper]) for paper in papers)
+    reading = " ".join(_read_comparison(papers[paper], numbers[paper]) for paper in papers)
     return table_of(artifact, [*summaries, *listed], _notes(papers, shown), compared, reading)
 
 
-def _shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
+def _papers_shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Paper]:
     """Return the papers that are compared with the protocols that the study measured, or all if it measured none."""
     measured = compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
     return {
@@ -49,7 +56,7 @@ def _shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[str, Pap
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
     """Return every published number that the study could measure, by protocol; raises if there is none."""
     gone = {missing.name: missing.reason for missing in artifact.missing}
-    compared = compare(results, artifact.options.artifacts, gone)
+    compared = compare_published(results, artifact.options.artifacts, gone)
     if compared.empty:
         raise artifact.error("the study shows no table or figure of a paper; leave it out.")
     return compared
@@ -61,7 +68,7 @@ def _summaries(paper: Paper, numbers: pd.DataFrame) -> list[Block]:
     for artifact, own in numbers[~numbers["skipped"]].groupby("artifact", sort=False):
         cells: list[tuple[Head, Cell]] = []
         for protocol in paper.protocols:
-            counts = summary(own[own["protocol"] == protocol])
+            counts = summarise_comparison(own[own["protocol"] == protocol])
             cells += [((f"as the {protocol}", head), cell) for head, cell in _counts(counts)]
         rows.append((str(artifact), cells, False))
     return rows_of(paper.title, rows, "Table or figure")
@@ -90,7 +97,7 @@ def _every(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[Block]:
     measured = compared[compared["measured"].notna()]
     blocks = []
     for (paper, artifact, protocol), own in measured.groupby(["paper", "artifact", "protocol"], sort=False):
-        same = [key for key in PRINTED if key != "model" and own[key].nunique() == 1]
+        same = [key for key in PUBLISHED_KEYS if key != "model" and own[key].nunique() == 1]
         rows = [(_place(row, *same), _cells(row), False) for row in records_of(own)]
         blocks += rows_of(f"{papers[str(paper)].title}, {artifact}, as the {protocol}", rows, "Number")
     return blocks
@@ -128,7 +135,7 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     for paper in papers.values():
         told = "; ".join(f"{name}: {sentence.strip()}" for name, sentence in paper.protocols.items())
         protocols.append(f"{paper.title}, {told}.")
-    compared = compared.assign(number=compared.groupby([*PRINTED], sort=False).ngroup())
+    compared = compared.assign(number=compared.groupby([*PUBLISHED_KEYS], sort=False).ngroup())
     skipped, others = compared[compared["skipped"]], compared[~compared["skipped"]]
     reasons = {
         "Inferred, because the paper does not state it (column inferred of the CSV)": others["inferred"],
@@ -144,13 +151,13 @@ def _notes(papers: Mapping[str, Paper], compared: pd.DataFrame) -> list[str]:
     return [*notes, " ".join(protocols), " ".join(gaps)]
 
 
-def _reading(paper: Paper, numbers: pd.DataFrame) -> str:
+def _read_comparison(paper: Paper, numbers: pd.DataFrame) -> str:
     parts = []
     for protocol in paper.protocols:
-        counts = summary(numbers[numbers["protocol"] == protocol])
+        counts = summarise_comparison(numbers[numbers["protocol"] == protocol])
         if counts["distance"] is not None:
             parts.append(
                 f"as the {protocol}, {counts['agree']} of {counts['judged']} measured numbers agree with the published "
                 f"ones (median distance {counts['distance']:.3f})"
             )
-    return f"{paper.title}: {joined(parts) if parts else 'nothing was measured'}."
+    return f"{paper.title}: {join_words(parts) if parts else 'nothing was measured'}."

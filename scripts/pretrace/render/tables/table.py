@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from pretrace.evaluation.averages import Record, grouped, number
+from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
-from pretrace.render.phrases import DASH, decimals, is_wide, signed
+from pretrace.render.phrases import DASH, decimals, format_signed, is_wide
 from pretrace.render.results import csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
@@ -51,7 +51,7 @@ class Cell:
             return self.words
         if self.value is None or math.isnan(self.value):
             return DASH
-        return signed(self.value, self.digits) if self.signed else f"{self.value:.{self.digits}f}"
+        return format_signed(self.value, self.digits) if self.signed else f"{self.value:.{self.digits}f}"
 
     @property
     def rest(self) -> str:
@@ -61,7 +61,7 @@ class Cell:
             return f"{text} ± {self.sd:.{self.digits}f}"
         if self.value is None or self.low is None or self.high is None:
             return text
-        low, high = (signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
+        low, high = (format_signed(end, 2) if self.signed else f"{end:.2f}" for end in (self.low, self.high))
         return f"{text} [{low}, {high}]"
 
 
@@ -77,9 +77,9 @@ def cell_of(record: Record) -> Cell:
     return Cell(value, low, high, None, bold, star, signs, signed, sd, underlined, decimals(low, high, sd))
 
 
-def p_cell(p: float | None, *, bold: bool = False, star: bool = False) -> Cell:
+def p_cell(p: float | None, *, star: bool = False) -> Cell:
     """Return a p-value as a cell; a dash if there is none."""
-    return Cell() if p is None or pd.isna(p) else Cell(words=p_text(p), bold=bold, star=star)
+    return Cell() if p is None or pd.isna(p) else Cell(words=p_text(p), star=star)
 
 
 def p_text(p: float) -> str:
@@ -148,7 +148,7 @@ def by_method(
 
     An average comes after the last panel of its mean. No block without rows.
     """
-    rows = grouped(records_of(frame), *by)
+    rows = group_records(records_of(frame), *by)
 
     def place(row: Record) -> tuple[int, bool, int]:
         return row["panel"], bool(row["average"]), metrics.index(row["metric"])
@@ -221,11 +221,11 @@ class Table:
     reading: str = ""
     boxes: tuple[Box, ...] = ()
 
-    def noted(self, notes: Sequence[str]) -> "Table":
+    def with_notes(self, notes: Sequence[str]) -> "Table":
         """Return the table with these sentences as one more note."""
         return replace(self, notes=(*self.notes, *[" ".join(notes)] * bool(notes)))
 
-    def missing(self, reasons: Sequence[str]) -> "Table":
+    def with_missing(self, reasons: Sequence[str]) -> "Table":
         """Return the table with the reasons why panels are missing, before its other notes."""
         return replace(self, notes=(*reasons, *self.notes))
 
@@ -289,7 +289,7 @@ class Markup:
 
     def frame(self, block: Block) -> pd.DataFrame:
         """Return the block as text: labels as index, header lines as levels of columns, named by its stub."""
-        columns = [tuple(map(self.escape, lines)) for lines in levelled(block.columns)]
+        columns = [tuple(map(self.escape, lines)) for lines in level_heads(block.columns)]
         deep = len(columns[0]) > 1
         index = pd.MultiIndex.from_tuples(columns) if deep else pd.Index([line for (line,) in columns])
         index = index.set_names([None] * (index.nlevels - 1) + [self.escape(block.stub) or None])
@@ -297,7 +297,7 @@ class Markup:
         return pd.DataFrame(cells, [self.label(row) for row in block.rows], index)
 
 
-def levelled(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def level_heads(columns: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """Return as many header lines for every column; the line that changes least between columns comes first.
 
     A column with fewer lines gets empty ones before its last.
