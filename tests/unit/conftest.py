@@ -43,7 +43,6 @@ def warnings(log_lines):
 
 @pytest.fixture
 def quick_retries(monkeypatch):
-    """Requests that fail are repeated at once."""
     from pretrace.models.api import faults
 
     monkeypatch.setattr(faults, "_FIRST_WAIT", 0.001)
@@ -63,6 +62,14 @@ def store(tmp_path, benchmark_table):
     from made_up_stores import Store
 
     return Store(tmp_path, "tiny", benchmark_table).add().add(altered="lowercase")
+
+
+@pytest.fixture(scope="session")
+def results(tmp_path_factory):
+    """One made-up model on two benchmarks; read it, do not change it."""
+    from made_up_results import make_study
+
+    return make_study(tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,6 @@
 import re
 from pathlib import Path
 
-import made_up_prefixes
 import made_up_results as made_up
 import matplotlib as mpl
 import numpy as np
@@ -26,11 +25,6 @@ HEATMAP = made_up.artifact("heatmap", options={"method": "surp", "x": "eps", "y"
 ROC = made_up.artifact("roc")
 SCATTER = made_up.artifact("entropy_scatter")
 HEADLINE = made_up.artifact("headline")
-
-
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return made_up.make_study(tmp_path_factory.mktemp("study"))
 
 
 def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
@@ -142,25 +136,6 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
     assert len(headline_lines(many)) == LINES + 2
     assert headline_lines(many)[-1] == "and 3 more, in the report"
-
-
-@pytest.mark.parametrize(
-    ("study", "renderer"),
-    [
-        (made_up_prefixes, "score_densities"),
-        *(pytest.param(*figure, marks=pytest.mark.full)
-          for figure in ((made_up, "roc"), (made_up, "entropy_scatter"), (made_up_prefixes, "loss_curves"))),
-    ],
-)  # fmt: skip
-def test_equal_data_give_equal_bytes(study, renderer: str, tmp_path: Path):
-    """Of the figures with too much data for a golden file."""
-    results, artifact = (
-        study.make_study(tmp_path / "in"),
-        study.artifact(renderer, panels=[study.PANEL], options={}),
-    )
-    first, second = (made_up.written(made_up.draw(artifact, results), tmp_path / name) for name in "ab")
-    assert first == second
-    assert b"<dc:date>" not in first["svg"]
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,6 @@ OVER_GAMMA = {"options": {"x": "gamma"}, "selection": ["default"]}
 RENDERERS = {"method_table": ("md", {}), "heatmap": ("txt", HEATMAP), "method_lines": ("txt", OVER_GAMMA)}
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory):
-    return made_up.make_study(tmp_path_factory.mktemp("study"))
-
-
 def rendered(renderer: str, results, folder: Path, *panels) -> tuple[str, str, dict]:
     """The data of an artifact, the words under it, and its record."""
     suffix, keys = RENDERERS[renderer]

@@ -18,11 +18,6 @@ GONE = {"name": "gpt-old", "model": "gpt-old", "benchmark": "speeches_2", "reaso
 DASH = "\N{EN DASH}"
 
 
-@pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    return made_up.make_study(tmp_path_factory.mktemp("study"))
-
-
 def table(results: Results, renderer: str = "method_table", **other) -> Table:
     return made_up.draw(made_up.artifact(renderer, **other), results)
 
