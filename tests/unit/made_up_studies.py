@@ -9,6 +9,12 @@ from pretrace.studies import load_study
 ROOT = Path(__file__).parents[2]
 CONFIG = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
 RUN = {"model": "smollm2-135m", "benchmark": "sotu"}
+FREE = {
+    "base_url": "http://h/v1",
+    "model": "m",
+    "endpoint": "completions",
+    "price": {"input": 0, "output": 0},
+}
 
 
 def study(**keys):

@@ -1,10 +1,8 @@
 """Models of the hub: what is fetched, what is refused, what is recorded."""
 
-from pathlib import Path
-
 import pytest
 import torch
-import yaml
+from made_up_studies import CONFIG, FREE
 
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.entries import MODELS, AnswersModel, ApiModel, LocalModel
@@ -32,12 +30,7 @@ def files(folder, *, without=()):
 
 
 def test_a_model_is_recorded_with_its_commit_and_loads(hub, tiny, tmp_path):
-    beside = {
-        "pytorch_model.bin": b"pickle",
-        "modeling.py": b"raise",
-        "flax_model.msgpack": b"",
-        "README.md": b"",
-    }
+    beside = dict.fromkeys(("pytorch_model.bin", "modeling.py", "flax_model.msgpack", "README.md"), b"raise")
     sha = hub.add("models", ID, files(tiny) | beside)
     checkpoint = fetch_model(ID, "main", tmp_path / "checkpoint.json")
     assert checkpoint == read_checkpoint(tmp_path / "checkpoint.json")
@@ -105,9 +98,6 @@ def test_code_is_fetched_and_recorded_only_where_it_may_run(hub, tiny, tmp_path)
     assert plain.digest != coded.digest
 
 
-CONFIG = yaml.safe_load(Path("config/config.yaml").read_text(encoding="utf-8"))
-
-
 def overridden(entries, **config):
     """The models of a registry after the configuration replaced sources."""
     models = Registry(
@@ -119,12 +109,7 @@ def overridden(entries, **config):
 
 def test_configuration_gives_paths_and_says_what_is_available(tmp_path):
     (tmp_path / "answers.parquet").touch()
-    api = {
-        "base_url": "http://node7/v1",
-        "model": "d",
-        "endpoint": "chat",
-        "price": {"input": 1, "output": 1},
-    }
+    api = FREE | {"endpoint": "chat"}
     given = {
         "claude": {"source": "answers", "unavailable": "retired"},
         "davinci": {"source": "openai", "api": api, "unavailable": "shut down"},

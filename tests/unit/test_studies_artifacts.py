@@ -5,10 +5,9 @@ from itertools import product
 import pytest
 import yaml
 from made_up_studies import RUN, load_written, study
+from made_up_studies import RUN as AT
 
 from pretrace.studies import Plan
-
-AT = {"model": "smollm2-135m", "benchmark": "sotu"}
 
 
 @pytest.fixture
@@ -43,11 +42,7 @@ def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_
 def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
     texts = {"source": "local", "path": "texts.jsonl"}
     (tmp_path / "texts.jsonl").touch()
-    told = {
-        "title": "Texts",
-        "caution": "all were read",
-        "access": "ask the authors",
-    }
+    told = {"title": "Texts", "caution": "all were read", "access": "ask the authors"}
     first, second = (
         Plan(load(study(runs=[RUN | {"benchmark": "own"}], benchmarks={"own": texts | more})))
         for more in ({}, told)
@@ -108,12 +103,8 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
     other = RUN | {"start_token": "none", "corpus": "sotu_historic", "methods": ["dc_pdd"]}
-    own = {
-        "id": "own",
-        "start_token": "<s>",
-        "methods": ["loss", "dc_pdd"],
-        "corpora": ["docstrings", "reviews"],
-    }
+    own = {"id": "own", "start_token": "<s>", "methods": ["loss", "dc_pdd"]}
+    own |= {"corpora": ["docstrings", "reviews"]}
     runs = [other, RUN | own, RUN | own | {"benchmark": "sotu_split", "methods": ["loss"]}]
     narrowed = {"run": "own", "benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
     artifacts = load(

@@ -2,8 +2,7 @@
 
 import pytest
 import yaml
-from made_up_studies import ROOT, checkpoint, load_written, study
-from test_studies_extraction import FREE
+from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 
 from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan

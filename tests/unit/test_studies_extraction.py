@@ -2,7 +2,7 @@
 
 import pytest
 from made_up_jobs import benchmark_of
-from made_up_studies import RUN, load_written, study
+from made_up_studies import FREE, RUN, load_written, study
 
 from pretrace.passes.requests import passes_of
 from pretrace.studies import Plan
@@ -10,12 +10,6 @@ from pretrace.studies import Plan
 COUNTED = {"threshold": 0.001, "tries": 100}
 WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
 CUT = COUNTED | {"prefix": 50, "suffix": 50, "stride": 50}
-FREE = {
-    "base_url": "http://localhost:1/v1",
-    "model": "m",
-    "endpoint": "completions",
-    "price": {"input": 0, "output": 0},
-}
 
 
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
@@ -60,21 +54,16 @@ def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_
 
 
 def test_a_job_is_told_which_texts_the_runs_with_an_extraction_read(tmp_path):
-    runs = [
-        RUN | {"extraction": {}, "lengths": [32]},
-        RUN | {"lengths": [64], "methods": ["loss"]},
-    ]
-    own = {
-        "texts": {
-            "source": "sotu_split",
-            "download": "sotu",
-            "texts": 4,
-            "lengths": [32, 64],
-            "eras": [[1930, 2024]],
-        }
+    runs = [RUN | {"extraction": {}, "lengths": [32]}, RUN | {"lengths": [64], "methods": ["loss"]}]
+    texts = {
+        "source": "sotu_split",
+        "download": "sotu",
+        "texts": 4,
+        "lengths": [32, 64],
+        "eras": [[1930, 2024]],
     }
     runs = [run | {"benchmark": "texts"} for run in runs]
-    loaded = load_written(tmp_path, study(runs=runs, benchmarks=own))
+    loaded = load_written(tmp_path, study(runs=runs, benchmarks={"texts": texts}))
     told = Plan(loaded).pair("smollm2-135m", "texts").extraction
     assert told == WHOLE | {"start_token": "tokenizer", "parts": [{"subsets": None, "lengths": [32]}]}
 

@@ -8,20 +8,14 @@ import re
 from itertools import pairwise
 
 import pytest
-from made_up_studies import CONFIG, ROOT, checkpoint, load_written
+from made_up_studies import CONFIG, FREE, ROOT, checkpoint, load_written
+from made_up_studies import RUN as AT
 from made_up_studies import study as study_of
 
 from pretrace.runtime.errors import InputError
 from pretrace.studies import Plan, load_study
 from pretrace.studies.user_files import CHECKED, check_user_files
 
-AT = {"model": "smollm2-135m", "benchmark": "sotu"}
-FREE = {
-    "base_url": "http://h/v1",
-    "model": "m",
-    "endpoint": "completions",
-    "price": {"input": 0, "output": 0},
-}
 MODELS = {
     "far": {"source": "openai", "api": FREE},
     "chatgpt": {"source": "answers", "path": "answers.csv"},
@@ -46,13 +40,11 @@ BOMB = "study: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
 
 
 def study(**keys):
-    """A study of one run, beside models and benchmarks of its own."""
     own = {"models": MODELS, "benchmarks": BENCHMARKS}
     return study_of(**keys | {kind: own[kind] | (keys.get(kind) or {}) for kind in own})
 
 
 def run(*others, **keys):
-    """A study of a run with these keys, and of others."""
     return study(runs=[AT | keys, *(AT | keys | other for other in others)])
 
 
@@ -61,7 +53,6 @@ def text(**keys):
 
 
 def answers(*others, **keys):
-    """A study of answers that were collected elsewhere."""
     return run(*others, **{"model": "chatgpt", "benchmark": "books"} | keys)
 
 
@@ -78,12 +69,10 @@ def local(path, **keys):
 
 
 def further(**keys):
-    """A study with a model that is trained further."""
     return study(models={"m": {"source": "trained", "training": FURTHER | keys}})
 
 
 def shown(slug="results_auc", **keys):
-    """A study with an artifact that has these keys."""
     return study(artifacts={slug: {"panels": [AT]} | keys})
 
 
