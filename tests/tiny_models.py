@@ -7,6 +7,7 @@ from pathlib import Path
 
 CONTEXT = 128
 VOCABULARY = 320
+SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "pad_token_id": 3}
 KINDS = ("gpt_neox", "llama", "opt")
 WINDOW = 12  # tokens that a layer of the sliding-window kinds sees
 # Kinds whose caches differ: plain, sliding windows (Gemma 2 mixes both), a state, a state beside attention.
@@ -77,16 +78,8 @@ def tiny_tokenizer(start: str = "", *, qwen2: bool = False):
 def _model(kind: str, vocabulary: int, context: int):
     import transformers
 
-    sizes = {
-        "vocab_size": vocabulary,
-        "hidden_size": 32,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "max_position_embeddings": context,
-        "bos_token_id": 1,
-        "eos_token_id": 0,
-        "pad_token_id": 3,
-    }
+    sizes = SIZES | {"max_position_embeddings": context, "bos_token_id": 1, "eos_token_id": 0}
+    sizes |= {"vocab_size": vocabulary}
     grouped = {"intermediate_size": 64, "num_key_value_heads": 2, **sizes}
     config = {
         "gpt_neox": lambda: transformers.GPTNeoXConfig(intermediate_size=64, **sizes),

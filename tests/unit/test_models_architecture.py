@@ -18,9 +18,8 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.runtime.errors import InputError
 
 GENERATOR = np.random.default_rng(0)
-SIZES = {
-    "vocab_size": tiny_models.VOCABULARY, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 64, "max_position_embeddings": tiny_models.CONTEXT, "pad_token_id": 3,
+SIZES = tiny_models.SIZES | {
+    "vocab_size": tiny_models.VOCABULARY, "intermediate_size": 64, "max_position_embeddings": tiny_models.CONTEXT,
 }  # fmt: skip
 
 

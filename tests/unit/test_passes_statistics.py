@@ -78,15 +78,7 @@ def test_fewer_statistics_are_the_first_of_all(model):
         np.testing.assert_array_equal(least[place], most[place][:1])
 
 
-SMALL = {
-    "vocab_size": 320,
-    "hidden_size": 32,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "intermediate_size": 64,
-    "pad_token_id": 0,
-}
+SMALL = tiny_models.SIZES | {"vocab_size": 320, "num_key_value_heads": 2, "intermediate_size": 64}
 OTHERS = {
     "Phi": {},  # a bias in the head
     "Mistral": {"sliding_window": 5},
