@@ -51,21 +51,12 @@ def texts(label, *, fold=None, document=None, subset="", length=64, text=None):
 
 def scores(benchmark, columns, *, view="original", start_token="", draw=None, reference=""):
     """One block of rows for each (method, setting) of `columns`; NaN: no row."""
+    own = pd.DataFrame(
+        {"unit": "text", "id": benchmark["text_id"], "view": view, "start_token": start_token, "draw": draw,
+         "reference": reference, "shots_used": None}
+    ).astype({"draw": "Int64", "shots_used": "Int64"})  # fmt: skip
     blocks = [
-        pd.DataFrame(
-            {
-                "unit": "text",
-                "id": benchmark["text_id"],
-                "method": method,
-                "setting": setting,
-                "view": view,
-                "start_token": start_token,
-                "draw": pd.array([draw] * len(benchmark), dtype="Int64"),
-                "reference": reference,
-                "shots_used": pd.array([None] * len(benchmark), dtype="Int64"),
-                "score": np.asarray(values, dtype=float),
-            }
-        )
+        own.assign(method=method, setting=setting, score=np.asarray(values, dtype=float))
         for (method, setting), values in columns.items()
     ]
     return pd.concat(blocks, ignore_index=True).dropna(subset="score").reset_index(drop=True)
@@ -83,7 +74,6 @@ def run(given, benchmark=None, *, resamples=50, settings=SETTINGS, **options):
 
 
 def only(frame, **wanted):
-    """The single row with these values."""
     for name, value in wanted.items():
         frame = frame[frame[name] == value]
     assert len(frame) == 1, frame

@@ -68,14 +68,9 @@ def other_tasks(documents: int = 8) -> list[dict[str, Any]]:
 
 
 def run(**keys: Any) -> dict[str, Any]:
-    """A resolved run that asks every question."""
     questions = ("de_cop", "completion", "name_cloze", "longest_option", "odd_one_out")
-    return {
-        "questions": [{"method": name, "parameters": {}} for name in questions],
-        "paraphraser": None,
-        "subsets": None,
-        "lengths": None,
-    } | keys
+    asked = [{"method": name, "parameters": {}} for name in questions]
+    return {"questions": asked, "paraphraser": None, "subsets": None, "lengths": None} | keys
 
 
 def answers_of(folder: Path, rows: list[dict[str, Any]]) -> pd.DataFrame:

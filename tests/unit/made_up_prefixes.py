@@ -109,12 +109,8 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
         for subset in SUBSETS:
             rows_of_subset = (benchmark["subset"] == subset).to_numpy()
             name = f"{subset}-{kind}-{shots}.parquet"
-            frame = pd.DataFrame(
-                {
-                    "text_id": benchmark.loc[rows_of_subset, "text_id"],
-                    "logprobs": [[v] for v in values[rows_of_subset]],
-                }
-            )
+            ids = benchmark.loc[rows_of_subset, "text_id"]
+            frame = pd.DataFrame({"text_id": ids, "logprobs": [[v] for v in values[rows_of_subset]]})
             write_parquet(folder / "store" / name, frame)
             views.append({
                 "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,

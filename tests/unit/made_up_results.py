@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from evaluation_tables import texts
 
 from pretrace.evaluation.curves import roc_curves
 from pretrace.evaluation.placebos import PLACEBO_COLUMNS as PLACEBO_COLUMNS
@@ -47,17 +48,8 @@ ENTRIES = {
 PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
 
-VIEW = {
-    "view": "original",
-    "altered": "",
-    "prefix": "",
-    "statistics": "full",
-    "start_token": TOKEN,
-    "inner_start": False,
-    "windows": None,
-    "subset": "",
-    "length": LENGTH,
-}
+VIEW = dict.fromkeys(("altered", "prefix", "subset"), "") | {"view": "original", "statistics": "full"}
+VIEW |= {"start_token": TOKEN, "inner_start": False, "windows": None, "length": LENGTH}
 
 A_GRID = (0.001, 0.01, 0.1, 1, 10)
 EPS_GRID = tuple(step / 2 for step in range(1, 7))
@@ -67,20 +59,12 @@ TPR = "tpr_at_5_fpr"
 
 def keys(method: str, setting: str, selection: str, **other: Any) -> dict[str, Any]:
     """The keys of metrics and tests, as the blind classifier and the others have them."""
-    blind = method == "blind"
-    return {
-        "unit": "text",
-        "method": method,
-        "setting": setting,
-        "view": "" if blind else "original",
-        "start_token": "" if blind else TOKEN,
-        "draw": pd.NA,
-        "reference": "old_speeches" if method == "dc_pdd" else "",
-        "subset": "",
-        "length": LENGTH,
-        "evaluation_set": "all",
-        "selection": selection,
-    } | other
+    reading = (
+        {"view": "", "start_token": ""} if method == "blind" else {"view": "original", "start_token": TOKEN}
+    )
+    about = {"unit": "text", "method": method, "setting": setting, **reading, "draw": pd.NA}
+    about |= {"reference": "old_speeches" if method == "dc_pdd" else "", "subset": "", "length": LENGTH}
+    return about | {"evaluation_set": "all", "selection": selection} | other
 
 
 def metric_row(
@@ -175,17 +159,10 @@ def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
 
 def texts_frame() -> pd.DataFrame:
     count = MEMBERS + NONMEMBERS
-    return pd.DataFrame(
-        {
-            "text_id": [f"t{i:04d}" for i in range(count)],
-            "text": [" ".join(["word"] * LENGTH)] * count,
-            "label": pd.array([1] * MEMBERS + [0] * NONMEMBERS, "Int64"),
-            "subset": "",
-            "length": pd.array([LENGTH] * count, "Int64"),
-            "document": [f"d{i % 8 if i < MEMBERS else 8}" for i in range(count)],
-            "fold": [i % 5 for i in range(count)],
-        }
-    )
+    document = [f"d{i % 8 if i < MEMBERS else 8}" for i in range(count)]
+    words = " ".join(["word"] * LENGTH)
+    table = texts(np.arange(count) < MEMBERS, document=document, length=LENGTH, text=words)
+    return table.assign(text_id=[f"t{i:04d}" for i in range(count)])
 
 
 def pass_table(seed: int = 5) -> "pd.DataFrame":
@@ -276,15 +253,8 @@ def typed(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def artifact(renderer: str, **other: Any) -> dict[str, Any]:
-    return {
-        "slug": f"a_{renderer}",
-        "title": f"Made up for {renderer}",
-        "renderer": renderer,
-        "metric": "auc",
-        "evaluation_set": "all",
-        "panels": [PANEL],
-        "options": {},
-    } | other
+    named = {"slug": f"a_{renderer}", "title": f"Made up for {renderer}", "renderer": renderer}
+    return named | {"metric": "auc", "evaluation_set": "all", "panels": [PANEL], "options": {}} | other
 
 
 def draw(written: dict[str, Any], results: Results) -> Any:
