@@ -47,6 +47,18 @@ def extraction(start_token="none", **keys):
     return {"start_token": start_token, "parts": [{"subsets": None, "lengths": None}], "stride": 1, **keys}
 
 
+@pytest.fixture
+def windows(job, tiny_checkpoint):
+    """Runs a job and gives the windows of its passes that an extraction measures."""
+
+    def of(requests, benchmark, measured, *, kind="llama", max_length=None):
+        manifest = job(requests, kind=kind, benchmark=benchmark, max_length=max_length)
+        decode = decoder_of(load_encoder(tiny_checkpoint(kind)))
+        return manifest, windows_of(PassIndex(manifest, job.store), benchmark, measured, decode)
+
+    return of
+
+
 def by_brute_force(model, read, suffix, most):
     """ln of the probability of a suffix after what is read, drawn token by token from the `most` likeliest tokens."""
     total = 0.0
@@ -62,15 +74,12 @@ def by_brute_force(model, read, suffix, most):
 @pytest.mark.parametrize("size", [1, SUFFIX])
 @pytest.mark.parametrize(("kind", "start_token"), [("llama", "<s>"), ("gpt_neox", "none")])
 def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
-    job, tiny_checkpoint, tiny_model, kind, start_token, size
+    windows, tiny_checkpoint, tiny_model, kind, start_token, size
 ):
     model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
-    benchmark = benchmark_of([TEXT, "A"])
-    manifest = job([windows_request(start_token, suffix=size)], kind=kind, benchmark=benchmark)
     cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    windows = windows_of(
-        PassIndex(manifest, job.store), benchmark, cut, decoder_of(load_encoder(tiny_checkpoint(kind)))
-    )
+    requests = [windows_request(start_token, suffix=size)]
+    _, windows = windows(requests, benchmark_of([TEXT, "A"]), cut, kind=kind)
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     start = start_token_ids(tokenizer, start_token)
     first = PREFIX - len(start)
@@ -99,16 +108,15 @@ NEW = " ".join(f"{word}{number}" for number, word in enumerate(WORDS.split()))
 @pytest.mark.parametrize(("max_length", "size"), [(None, 2), (48, 1), (31, 2)])
 @pytest.mark.parametrize(("kind", "start_token"), [("llama", "<s>"), ("gpt_neox", "none")])
 def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_tokens_before_them(
-    job, tiny_checkpoint, tiny_model, kind, start_token, max_length, size
+    windows, tiny_checkpoint, tiny_model, kind, start_token, max_length, size
 ):
     """Past the model's context a token has at least half of the context before it."""
     model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
-    benchmark = benchmark_of([NEW, "A", "The state of the union"])
-    manifest = job(whole_requests(start_token), kind=kind, benchmark=benchmark, max_length=max_length)
     context, stride = 5, 3
     measured = extraction(start_token, suffix=size, context=context, stride=stride)
-    windows = windows_of(
-        PassIndex(manifest, job.store), benchmark, measured, decoder_of(load_encoder(tiny_checkpoint(kind)))
+    texts = benchmark_of([NEW, "A", "The state of the union"])
+    manifest, windows = windows(
+        whole_requests(start_token), texts, measured, kind=kind, max_length=max_length
     )
     ids = tokenizer(NEW, add_special_tokens=False)["input_ids"]
     start = list(start_token_ids(tokenizer, start_token))
@@ -135,24 +143,19 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     assert told["at"].diff().dropna().abs().ge(size).all(), "passages do not overlap"
 
 
-def test_a_context_that_no_token_past_the_models_context_has_is_refused(job):
-    benchmark = benchmark_of([NEW])
-    manifest = job(whole_requests(), benchmark=benchmark, max_length=48)
+def test_a_context_that_no_token_past_the_models_context_has_is_refused(windows):
     with pytest.raises(
         InputError, match=r"exceed the model's context of 48 tokens.* Give context: 24 at most"
     ):
-        windows_of(PassIndex(manifest, job.store), benchmark, extraction(suffix=2, context=25), list)
+        windows(whole_requests(), benchmark_of([NEW]), extraction(suffix=2, context=25), max_length=48)
 
 
-def test_only_the_texts_that_the_run_reads_have_windows(job):
+def test_only_the_texts_that_the_run_reads_have_windows(windows):
     texts = [benchmark_of([NEW], subset=subset) for subset in ("a", "b")]
     benchmark = pd.concat([texts[0], texts[1].assign(text_id="other")], ignore_index=True)
-    manifest = job(whole_requests(), benchmark=benchmark)
     measured = extraction(suffix=2, context=5, parts=[{"subsets": ["b"], "lengths": None}])
-    windows = windows_of(
-        PassIndex(manifest, job.store), benchmark, measured, lambda ids: ["words"] * len(ids)
-    )
-    assert set(windows["text_id"]) == {"other"}
+    _, found = windows(whole_requests(), benchmark, measured)
+    assert set(found["text_id"]) == {"other"}
 
 
 @pytest.mark.parametrize("size", [1, 4, 5])
@@ -210,23 +213,17 @@ def test_windows_longer_than_the_context_are_refused(job):
         job([windows_request(prefix=tiny_models.CONTEXT - SUFFIX + 1)], texts=[TEXT])
 
 
-def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would_be(job, caplog):
+def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would_be(windows, caplog):
     benchmark = benchmark_of(["A"])
     for requests, keys, told in (
-        (
-            [windows_request()],
-            {"prefix": PREFIX, "suffix": SUFFIX},
-            "has the 10 tokens .* longer texts",
-        ),
+        ([windows_request()], {"prefix": PREFIX, "suffix": SUFFIX}, "has the 10 tokens .* longer texts"),
         (whole_requests(), {"context": 5, "suffix": 4}, "has the 9 tokens"),
     ):
         measured = extraction(threshold=0.001, tries=100, **keys)
-        windows = windows_of(
-            PassIndex(job(requests, benchmark=benchmark), job.store), benchmark, measured, str
-        )
-        assert (list(windows), len(windows)) == (WINDOWS, 0)
+        _, found = windows(requests, benchmark, measured)
+        assert (list(found), len(found)) == (WINDOWS, 0)
         assert re.search(told, caplog.text)
-        numbers = summarise(windows, benchmark, measured)[["texts", "short", "tokens", "least"]]
+        numbers = summarise(found, benchmark, measured)[["texts", "short", "tokens", "least"]]
         assert numbers.to_numpy().tolist() == [[1, 1, 0, sum(keys.values())]] * 2
 
 
@@ -263,12 +260,7 @@ def test_shares_are_of_a_works_tokens():
     frame = summarise(windows, texts_of(windows), EXTRACTION)
     assert list(frame) == SUMMARY
     members, nonmembers = frame[frame["unit"] == "class"].to_dict("records")
-    assert (members["label"], members["tokens"], members["measured"], members["extractable"]) == (
-        1,
-        500,
-        0.4,
-        0.3,
-    )
+    assert [members[key] for key in ("label", "tokens", "measured", "extractable")] == [1, 500, 0.4, 0.3]
     assert (members["windows"], members["extractable_windows"], members["least"]) == (4, 3, 70)
     assert members["sampled"] == 0.2, "0.0021 / e is below the threshold"
     assert members["fifty"] == 0.2, "0.0021 / 3 too"
