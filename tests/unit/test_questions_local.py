@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from functools import cache
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -34,7 +34,6 @@ PROMPTS = [HEADER + sum((OPTIONS[place] for place in order), ()) + END for order
 
 @pytest.fixture(scope="module")
 def target(tiny_checkpoint):
-    """The target of a kind, whose weights load once."""
     return cache(lambda kind: target_of(tiny_checkpoint(kind)))
 
 
@@ -59,7 +58,7 @@ def read(model, root, prompts, batch_tokens=10_000):
             root, lambda features: reader.features.logits(features[None], every)[0]
         ):
             logits_of.update(dict.fromkeys(places, logits.numpy()))
-    return np.array([logits_of[place] for place in range(len(prompts))]), reader
+    return np.array([logits_of[place] for place in range(len(prompts))])
 
 
 def paths_of(branch, before=()):
@@ -81,12 +80,28 @@ def test_every_path_through_a_tree_is_a_prompt(monkeypatch, worth):
         assert root.tokens <= sum(map(len, prompts))
 
 
-@pytest.mark.parametrize("kind", SHARING)
-def test_a_tree_gives_what_each_prompt_gives_alone(target, kind):
+def greedy(model, ids, count, end=None):
+    """The prompt and the next tokens, one at a time and nothing cached, up to the token `end`."""
+    ids = list(ids)
+    for _ in range(count):
+        with torch.no_grad():
+            ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
+        if ids[-1] == end:
+            break
+    return tuple(ids)
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"), [*((kind, 0) for kind in SHARING), *product(("llama", "gemma2"), (1, 2))]
+)
+def test_a_tree_gives_what_each_prompt_gives_alone_and_goes_on_with_what_the_model_writes(
+    target, kind, written
+):
     model = target(kind).load()
-    expected = alone(model, PROMPTS)
+    prompts = [*PROMPTS, PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
+    expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
     for batch_tokens in (10_000, 50, 1):
-        logits, _ = read(model, tree_of(PROMPTS), PROMPTS, batch_tokens)
+        logits = read(model, tree_of(prompts, written), prompts, batch_tokens)
         np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 
@@ -132,28 +147,6 @@ def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     assert [letters.answer for letters in answers] == [OPTION_LETTERS[row.argmax()] for row in expected]
     assert sum(done) == 24
     assert {letters.reason for letters in answers} == {None}
-
-
-def greedy(model, ids, count, end=None):
-    """The prompt and the next tokens, one at a time and nothing cached, up to the token `end`."""
-    ids = list(ids)
-    for _ in range(count):
-        with torch.no_grad():
-            ids.append(int(model(torch.tensor([ids]), use_cache=False).logits[0, -1].argmax()))
-        if ids[-1] == end:
-            break
-    return tuple(ids)
-
-
-@pytest.mark.parametrize("written", [0, 1, 2])
-@pytest.mark.parametrize("kind", ["llama", "gemma2"])
-def test_a_tree_goes_on_with_what_the_model_writes_itself(target, kind, written):
-    model = target(kind).load()
-    prompts = [*PROMPTS[:6], PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
-    expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
-    for batch_tokens in (10_000, 50):
-        logits, _ = read(model, tree_of(prompts, written), prompts, batch_tokens)
-        np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 
 def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypatch, short_branches):
