@@ -42,14 +42,8 @@ class EchoServer:
     ) -> None:  # fmt: skip
         self.tokenizer, self.model = loaded(checkpoint_json)
         self.engine = Engine(self.model, "server", 4096)
-        self.shifted, self.garbled, self.ignored, self.most, self.biased = (
-            shifted,
-            garbled,
-            ignored,
-            most,
-            biased,
-        )
-        self.told = told
+        self.shifted, self.garbled, self.ignored = shifted, garbled, ignored
+        self.most, self.biased, self.told = most, biased, told
         self.prompts: list[str | list[int]] = []
         self._lock = threading.Lock()  # one model for all connections
 
