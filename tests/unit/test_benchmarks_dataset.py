@@ -71,15 +71,10 @@ def books(ending="parquet"):
     return files | {"README.md": CARD.encode(), "picture.png": b"not asked for"}
 
 
-def entry_of(**keys):
-    entry = {"source": "dataset", **keys}
-    parse_entries({"mine": entry}, BENCHMARKS, "test")
-    return entry
-
-
 def table_of(folder, **keys):
     """The table of an entry, fetched from the hub where it names one, else read from `folder`."""
-    entry = entry_of(**({} if "hub" in keys else {"path": str(folder)}), **keys)
+    entry = {"source": "dataset"} | ({} if "hub" in keys else {"path": str(folder)}) | keys
+    parse_entries({"mine": entry}, BENCHMARKS, "test")
     if "hub" in keys:
         fetch_dataset(entry, "texts", folder / "texts", seed=0, attempts=2)
         folder = folder / "texts" / "files.json"

@@ -14,13 +14,8 @@ COMMON = " ".join(f"axis{place}" for place in range(8))
 MODULES = 12
 DOCSTRINGS = 4
 WORDS = 37  # two snippets of 16 words, and words that are left
-ENTRY: dict[str, Any] = {
-    "source": "docstrings_split",
-    "language": "en",
-    "lengths": [4, 16],
-    "texts": 40,
-    "packages": ["first_made_up", "second_made_up"],
-}
+PACKAGES = ["first_made_up", "second_made_up"]
+ENTRY: dict[str, Any] = {"source": "docstrings_split", "lengths": [4, 16], "texts": 40, "packages": PACKAGES}
 
 
 def docstring(package: str, module: int, number: int) -> str:
@@ -31,7 +26,7 @@ def docstring(package: str, module: int, number: int) -> str:
 
 @pytest.fixture
 def packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for package in ENTRY["packages"]:
+    for package in PACKAGES:
         folder = tmp_path / package / "inner"
         folder.mkdir(parents=True)
         for module in range(MODULES):
@@ -50,9 +45,9 @@ def table(packages: None) -> pd.DataFrame:
 def test_a_text_is_consecutive_words_of_one_docstring_of_its_module(table: pd.DataFrame) -> None:
     every = {
         f"{package}.inner.m{module}": [docstring(package, module, n) for n in range(DOCSTRINGS)]
-        for package in ENTRY["packages"]
+        for package in PACKAGES
         for module in range(MODULES)
-    } | {package: [docstring("same", 0, 0)] for package in ENTRY["packages"]}
+    } | {package: [docstring("same", 0, 0)] for package in PACKAGES}
     longest = table[table["length"] == 16].set_index("text_id")["text"]
     for row in table.itertuples():
         module, _, start = row.text_id.rsplit("-", 2)

@@ -68,13 +68,10 @@ def test_each_verse_of_the_day_has_as_many_others_of_its_book_and_none_overlap(p
     assert len(draws) > 1
 
 
-def test_a_citation_that_is_none_or_unknown_is_an_error(tmp_path, packages):
+def test_citations_that_are_none_or_unknown_and_too_many_others_are_errors(tmp_path, packages):
     with pytest.raises(InputError, match="'Psalm 23' is not a citation"):
         daily_verses(write_quotes(tmp_path / "bad.whl", ["Psalm 23"]))
     with pytest.raises(InputError, match="cites Mark 1:1, which"):
         build("k", VERSES, [packages[0], write_quotes(tmp_path / "mark.whl", ["Mark 1:1"])])
-
-
-def test_too_many_others_are_an_error_that_names_the_book(packages):
     with pytest.raises(InputError, match=r"others: 9 passages .* Psalms has 1 of these and room for \d"):
         build("king_james", VERSES | {"others": 9}, packages)

