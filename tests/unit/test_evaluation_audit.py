@@ -152,24 +152,15 @@ def test_known_texts_of_a_suspect_document_take_no_part():
     assert rows(frame, "document")["p"].to_numpy() == pytest.approx(expected.conformal_p[:2])
 
 
-def test_controls_take_no_part_in_the_combined_evidence():
-    scored = made_up(20, 60, methods=1)
-    words = scored.scores.assign(method="blind", score=np.where(scored.scores["id"] < "t00020", 9.0, 0.0))
-    frame = audited(ScoredBenchmark(scored.name, pd.concat([scored.scores, words]), scored.benchmark), scored)
-    both = [rows(frame, "document", method)["effect"].to_numpy() for method in ("loss", COMBINED)]
-    assert both[0] == pytest.approx(both[1])
-
-
-def test_a_method_whose_highest_score_many_known_texts_share_is_not_combined():
-    scored = made_up(20, 60, methods=2)
-    tied = scored.scores.assign(
-        score=scored.scores["score"].where(
-            scored.scores["method"] == "loss", scored.scores["score"].clip(upper=0)
-        )
-    )
-    frame = audited(ScoredBenchmark("texts", tied, scored.benchmark))
-    both = [rows(frame, "document", method)["effect"].to_numpy() for method in ("loss", COMBINED)]
-    assert both[0] == pytest.approx(both[1])
+def test_controls_and_a_method_whose_highest_score_many_known_texts_share_are_not_combined():
+    one, two = made_up(20, 60, methods=1), made_up(20, 60, methods=2)
+    words = one.scores.assign(method="blind", score=np.where(one.scores["id"] < "t00020", 9.0, 0.0))
+    own = two.scores["score"]
+    tied = two.scores.assign(score=own.where(two.scores["method"] == "loss", own.clip(upper=0)))
+    for table, known in ((pd.concat([one.scores, words]), one), (tied, None)):
+        frame = audited(ScoredBenchmark("texts", table, one.benchmark), known)
+        both = [rows(frame, "document", method)["effect"].to_numpy() for method in ("loss", COMBINED)]
+        assert both[0] == pytest.approx(both[1])
 
 
 def test_a_unit_is_compared_with_its_own_length_alone():

@@ -79,18 +79,11 @@ def test_cross_fitted_calibration_is_marked_and_nothing_else_is(results):
     assert (marked == rows["setting"].str.contains("cross_fitted")).all()
 
 
-def of_documents(documents: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Metrics and tests of two methods on so many documents of one text each."""
-    benchmark = texts(np.arange(documents) % 2)
-    benchmark["document"] = benchmark["text_id"]
-    columns = {
-        (method, ""): noise(documents, seed=number) for number, method in enumerate(("plain", "other"))
-    }
-    return run(scores(benchmark, columns).assign(unit="document"), benchmark)
-
-
 def test_what_is_published_of_documents_is_of_one_setting():
-    rows, _ = of_documents(30)
+    benchmark = texts(np.arange(30) % 2)
+    benchmark["document"] = benchmark["text_id"]
+    columns = {(method, ""): noise(30, seed=number) for number, method in enumerate(("plain", "other"))}
+    rows, _ = run(scores(benchmark, columns).assign(unit="document"), benchmark)
     held_out = set(rows.loc[rows["selection"] == "held_out", "metric"])
     assert "auc" in held_out
     assert not held_out & {"auc_as_published", *ACCURACIES}

@@ -34,11 +34,20 @@ def test_scores_are_each_labelled_texts_own_wherever_the_parts_end(rows):
     assert benchmark["text_id"][5] not in set(units["id"])
 
 
-@pytest.mark.parametrize("label", [np.ones(20), np.zeros(20), np.full(20, np.nan)])
-def test_one_class_alone_is_an_error_with_a_remedy(label):
-    benchmark = texts(label)
-    with pytest.raises(InputError, match=r"'benchmark' has \d+ members .* need both classes. Add"):
-        run({("plain", ""): noise(20)}, benchmark)
+FOREIGN = scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)})
+
+
+@pytest.mark.parametrize(
+    ("given", "label", "says"),
+    [
+        *(({("plain", ""): noise(20)}, label, r"'benchmark' has \d+ members .* need both classes. Add")
+          for label in (np.ones(20), np.zeros(20), np.full(20, np.nan))),
+        (FOREIGN, LABEL, "no score of model belongs to a labelled text of 'benchmark'"),
+    ],
+)  # fmt: skip
+def test_one_class_alone_and_scores_of_another_benchmark_are_errors_with_a_remedy(given, label, says):
+    with pytest.raises(InputError, match=says):
+        run(given, texts(label))
 
 
 def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
@@ -46,12 +55,6 @@ def test_a_subset_of_one_class_is_left_out_and_logged(caplog):
     metrics, tests = run({("plain", ""): noise(220)}, benchmark)
     assert set(metrics["subset"]) == set(tests["subset"]) == {"both"}
     assert "text/lone/64/all, view original: no metrics, because one class is missing" in caplog.text
-
-
-def test_scores_of_another_benchmark_are_an_error():
-    benchmark = texts(LABEL)
-    with pytest.raises(InputError, match="no score of model belongs to a labelled text of 'benchmark'"):
-        run(scores(texts(LABEL, subset="x"), {("plain", ""): noise(200)}), benchmark)
 
 
 def test_tests_rest_on_the_texts_that_both_methods_score(log_lines):
@@ -151,7 +154,7 @@ def test_few_documents_have_default_settings_and_no_test_between_methods():
     assert "bootstrap" in set(tests["test"]), "texts without documents are their own units"
 
 
-def messy():
+def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
     document = [f"speech-{number % 17}" for number in range(200)]
     benchmark = pd.concat(
         [texts(LABEL, document=document), texts(LABEL, length=32), texts([np.nan] * 5, length=16)],
@@ -159,11 +162,7 @@ def messy():
     )
     some = np.where(np.arange(405) % 9 == 0, np.nan, noise(405, seed=8))
     columns = {("tuned", f"k={k}"): noise(405, seed=k) for k in (1, 2, 3)} | {("plain", ""): some}
-    return scores(benchmark, columns), benchmark
-
-
-def test_row_order_does_not_matter_and_equal_inputs_give_equal_bytes(tmp_path):
-    table, benchmark = messy()
+    table = scores(benchmark, columns)
     first = run(table, benchmark)
     mixed = run(table.sample(frac=1, random_state=1), benchmark.sample(frac=1, random_state=2))
     for pair in zip(first, mixed, strict=True):

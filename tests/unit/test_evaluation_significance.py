@@ -90,13 +90,6 @@ def test_chance_is_what_random_scores_reach(nonmembers):
 CONVENTIONS = [(level, strict) for level in LEVELS for strict in (False, True)]
 
 
-def metrics_of(scores, label, weights=None):
-    scores, label = np.asarray(scores, float), np.asarray(label, bool)
-    weights = np.ones((len(scores), 1)) if weights is None else weights
-    numerators, pairs = Ranking.of(scores, label, np.arange(len(scores))).counts(weights)
-    return numerators / pairs
-
-
 def from_sklearn(scores, label):
     false, true, _ = roc_curve(label, scores, drop_intermediate=False)
     rates = [
@@ -123,11 +116,11 @@ def test_weights_are_repeated_texts(drawn, seed):
     weights = np.random.default_rng(seed).integers(0, 4, (len(scores), 3)).astype(float)
     weights[0] += 1
     weights[1] += 1
-    ours = metrics_of(scores, label, weights)
+    numerators, pairs = Ranking.of(scores, label, np.arange(len(scores))).counts(weights)
     for column in range(3):
         repeat = weights[:, column].astype(int)
         expected = from_sklearn(np.repeat(scores, repeat), np.repeat(label, repeat))
-        np.testing.assert_allclose(ours[:, column], expected, atol=1e-12)
+        np.testing.assert_allclose((numerators / pairs)[:, column], expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("level", LEVELS)
