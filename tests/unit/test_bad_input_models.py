@@ -65,10 +65,6 @@ def refused(folder: Path) -> str:
     return said
 
 
-def rows(folder: Path, manifest: dict) -> list[dict]:
-    return pq.read_table(folder.parent / "store" / manifest["views"][0]["files"][0]["file"]).to_pylist()
-
-
 def edit(folder: Path, name: str, **changes: object) -> None:
     value = json.loads((folder / name).read_text(encoding="utf-8"))
     (folder / name).write_text(json.dumps(value | changes), encoding="utf-8")
@@ -76,14 +72,15 @@ def edit(folder: Path, name: str, **changes: object) -> None:
 
 def test_odd_texts_are_read_and_what_does_not_fit_is_cut_marked_and_counted(folder):
     manifest = used(folder)
-    by_text = dict(zip(ODD_TEXTS, rows(folder, manifest), strict=True))
+    view = manifest["views"][0]
+    rows = pq.read_table(folder.parent / "store" / view["files"][0]["file"]).to_pylist()
+    by_text = dict(zip(ODD_TEXTS, rows, strict=True))
     assert by_text["a"]["skipped"], "one token without a start token has no prediction"
     long = by_text["word " * 400]
     assert long["truncated"]
     assert len(long["token_ids"]) < tiny_models.CONTEXT < long["n_tokens"]
     for row in by_text.values():
         assert row["skipped"] or np.isfinite(row["logprobs"]).all()
-    view = manifest["views"][0]
     assert (view["skipped"], view["truncated"]) == (
         sum(bool(row["skipped"]) for row in by_text.values()), sum(row["truncated"] for row in by_text.values()),
     )  # fmt: skip

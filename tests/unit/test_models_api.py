@@ -120,23 +120,19 @@ def test_a_failing_server_ends_the_job_and_what_was_answered_stays(tmp_path):
         assert store.counts() == {"tested": (7, 7 * 12_000)}
 
 
-def test_a_refusal_is_not_tried_again(tmp_path):
-    for fault in ("refused", "quota"):
-        with Loopback(echoed, lambda number, body, fault=fault: fault) as server:
-            with pytest.raises(InputError, match="refuses a request"):
-                ask(server.url, tmp_path / "a.sqlite", concurrency=1)
-            assert server.requests == 1
-
-
-def test_a_redirect_takes_no_text_to_another_address(tmp_path):
-    with (
-        Loopback(echoed, lambda number, body: "redirect") as server,
-        pytest.raises(
-            InputError, match=r"redirects to http://127\.0\.0\.2:9/v1/completions.*give it as base_url"
-        ),
-    ):
-        ask(server.url, tmp_path / "a")
-    assert server.requests == 1
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("refused", "refuses a request"),
+        ("quota", "refuses a request"),
+        ("redirect", r"redirects to http://127\.0\.0\.2:9/v1/completions.*give it as base_url"),
+    ],
+)
+def test_a_refusal_is_not_tried_again_and_a_redirect_takes_no_text_to_another_address(tmp_path, fault, says):
+    with Loopback(echoed, lambda number, body: fault) as server:
+        with pytest.raises(InputError, match=says):
+            ask(server.url, tmp_path / "a.sqlite", concurrency=1)
+        assert server.requests == 1
 
 
 def test_a_server_that_sends_a_byte_now_and_then_times_out(tmp_path):

@@ -208,32 +208,24 @@ def test_conversion_records_what_it_built(directory, wheel, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("kind", tiny_models.CACHES)
-def test_the_embedding_table_is_read_without_the_model(kind, tiny_checkpoint, tiny_model, monkeypatch):
+def test_the_embedding_table_is_read_without_the_model_and_with_it_under_another_name(
+    kind, tiny_checkpoint, tiny_model, monkeypatch
+):
     target = target_of(tiny_checkpoint(kind))
     expected = tiny_model(kind).get_input_embeddings().weight.detach().numpy()
-    monkeypatch.setattr(Target, "load", None)
+    with monkeypatch.context() as patch:
+        patch.setattr(Target, "load", None)
+        np.testing.assert_array_equal(target.embeddings(), expected)
+    monkeypatch.setattr("pretrace.models.target._EMBEDDINGS", ())
     np.testing.assert_array_equal(target.embeddings(), expected)
 
 
-TEXT = "The <|endoftext|> state\n\n  of the union </s>, 120 número, 数据 " + "a b" * 40
-
-
-def test_ids_without_transformers_are_those_with_it(record):
+def test_tokens_without_transformers_are_those_with_it(record):
+    """Their ids of texts are compared in test_models_tokens.py."""
     encoder, tokenizer = load_encoder(record), load_tokenizer(record)
     assert type(encoder).__module__ == "tokenizers"
-    assert (
-        encoder.encode(TEXT, add_special_tokens=False).ids
-        == tokenizer(TEXT, add_special_tokens=False).input_ids
-    )
     assert encoder.get_vocab() == tokenizer.get_vocab()
     assert {id for id, token in encoder.get_added_tokens_decoder().items() if token.special} == {
         *tokenizer.all_special_ids,
         *(id for id, token in tokenizer.added_tokens_decoder.items() if token.special),
     }
-
-
-def test_an_embedding_table_under_another_name_comes_with_the_model(tiny_checkpoint, monkeypatch):
-    target = target_of(tiny_checkpoint("llama"))
-    expected = target.embeddings()
-    monkeypatch.setattr("pretrace.models.target._EMBEDDINGS", ())
-    np.testing.assert_array_equal(target.embeddings(), expected)

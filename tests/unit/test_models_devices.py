@@ -116,30 +116,23 @@ def placed(tiny_checkpoint):
 
 
 @pytest.mark.parametrize(
-    ("how", "taken", "told", "held"),
+    ("how", "taken", "over", "held"),
     [
-        ({"device_map": "auto", "gpus": 2}, "", {"device_map": "auto", "max_memory": {0: 9, 1: 9}}, [0, 1]),
-        (
-            {"device_map": "auto", "gpus": 3},
-            "GPU-0",
-            {"device_map": "auto", "max_memory": {1: 9, 2: 9, 3: 9}},
-            [1, 2, 3],
-        ),
-        ({"gpus": 2}, "GPU-0", {"device_map": {"": "cuda:1"}}, [1]),  # nothing is spread: one is enough
-        (  # a GPU that is named is shared on purpose
-            {"device": "cuda:3", "device_map": "auto", "gpus": 2},
-            "",
-            {"device_map": "auto", "max_memory": {3: 9}},
-            [],
-        ),
-        ({"device": "cpu", "device_map": "auto", "gpus": 2}, "", {}, []),
+        ({"device_map": "auto", "gpus": 2}, "", [0, 1], [0, 1]),
+        ({"device_map": "auto", "gpus": 3}, "GPU-0", [1, 2, 3], [1, 2, 3]),
+        ({"gpus": 2}, "GPU-0", "cuda:1", [1]),  # nothing is spread: one is enough
+        # a GPU that is named is shared on purpose
+        ({"device": "cuda:3", "device_map": "auto", "gpus": 2}, "", [3], []),
+        ({"device": "cpu", "device_map": "auto", "gpus": 2}, "", None, []),
     ],
 )
 def test_a_model_lies_on_as_many_free_gpus_as_its_job_asked_for(
-    job, placed, four_gpus, no_locks, how, taken, told, held
+    job, placed, four_gpus, no_locks, how, taken, over, held
 ):
     if taken:
         assert job(1, taken).held() == "0"
+    spread = {"device_map": "auto", "max_memory": dict.fromkeys(over or (), 9)}
+    told = {"device_map": {"": over}} if isinstance(over, str) else spread if over else {}
     assert placed(**how) == told
     assert list(no_locks) == held
 

@@ -123,8 +123,6 @@ def test_an_epochs_last_window_is_not_dropped_and_no_window_is_empty():
 
 @pytest.fixture
 def trained(table: pd.DataFrame, tokenizer: Path, tmp_path: Path) -> Callable[..., Path]:
-    """Trains a model of a name; gives its folder."""
-
     def train_named(name: str, **changes: Any) -> Path:
         train_model(
             name, Training.model_validate(TRAINING | changes), benchmark=table, other=OLD, tokenizer_json=tokenizer,

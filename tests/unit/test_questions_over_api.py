@@ -18,7 +18,6 @@ BIAS = {"A": [32], "B": [33], "C": [34, 350], "D": [35]}
 
 @pytest.fixture
 def answerer(tmp_path, quick_retries):
-    """Makes an answerer of a server, by the keys of an entry."""
     with AnswerStore(tmp_path / "answers.sqlite") as store:
         usual = {"endpoint": "chat", "attempts": 2}
         yield lambda url, tokenizer=None, **keys: ApiAnswerer(
@@ -59,12 +58,16 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     }  # fmt: skip
 
 
-def test_an_api_is_not_asked_for_the_letter_at_a_later_token(answerer):
-    with (
-        Loopback(recording([], {})) as server,
-        pytest.raises(InputError, match=r"asks for a later one; use another"),
-    ):
-        answerer(server.url, top_logprobs=6).letters([Prompt("Which?", written=1)], silent)
+@pytest.mark.parametrize(
+    ("prompt", "says"),
+    [
+        (Prompt("Which?", written=1), r"asks for a later one; use another"),
+        (PROMPTS[0], "leave top_logprobs out of its entry"),
+    ],
+)
+def test_letters_at_a_later_token_or_without_log_probabilities_are_an_error(answerer, prompt, says):
+    with Loopback(lambda path, body: message("B")) as server, pytest.raises(InputError, match=says):
+        answerer(server.url, top_logprobs=5).letters([prompt], silent)
 
 
 def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
@@ -89,14 +92,6 @@ def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
     assert letters == [Letters(None, None, "no letter among the most probable tokens")]
 
 
-def test_a_server_without_the_log_probabilities_that_its_entry_names_is_an_error(answerer):
-    with (
-        Loopback(lambda path, body: message("B")) as server,
-        pytest.raises(InputError, match="leave top_logprobs out of its entry"),
-    ):
-        answerer(server.url, top_logprobs=5).letters(PROMPTS[:1], silent)
-
-
 @pytest.mark.parametrize(
     ("text", "letter"), [("B", "B"), ("'c'", "C"), ("Answer: D.", "D"), ("I cannot say", None), ("", None)]
 )
@@ -115,13 +110,12 @@ def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
             Reply("one two three four five")
         ]
         assert bodies[1][1]["max_tokens"] == 3
-    filtered = message("so", finish_reason="content_filter")
     refused = message("")
     refused["choices"][0]["message"] |= {"content": None, "refusal": "I will not."}
-    with Loopback(lambda path, body: filtered) as server:
-        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, "filtered by the API")]
-    with Loopback(lambda path, body: refused) as server:
-        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, "the model refused")]
+    filtered = message("so", finish_reason="content_filter")
+    for answer, reason in ((filtered, "filtered by the API"), (refused, "the model refused")):
+        with Loopback(lambda path, body, answer=answer: answer) as server:
+            assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, reason)]
 
 
 def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):

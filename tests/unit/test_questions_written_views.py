@@ -25,7 +25,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys
 
 FOLDER = Path(__file__).parents[2] / "config" / "prompts"
-PROMPTS = FOLDER / "paraphrase.yaml"
+PROMPTS = read_keys(FOLDER / "paraphrase.yaml", ParaphrasePrompts)
 WORDING = read_keys(FOLDER / "de_cop.yaml", Wording)
 OPENED = ["The state of the union is strong", "the people of the United States", "Alone"]
 TEXT = "The state of the union is strong."
@@ -74,15 +74,14 @@ def test_a_text_with_empty_lines_has_paraphrases_with_empty_lines():
 
 
 def test_the_prompt_is_the_papers_and_depends_on_the_length():
-    prompts = read_keys(PROMPTS, ParaphrasePrompts)
-    short, long = prompts.prompt(TEXT), prompts.prompt("word " * 144)
+    short, long = PROMPTS.prompt(TEXT), PROMPTS.prompt("word " * 144)
     assert short.user.startswith(
         "Generate always 3 possible paraphrases for the following text that is identified"
     )
     assert short.user.endswith(f"—\nExample A: {TEXT}")
     assert long.user.startswith("Rewrite this entire text (all sentences with no exception)")
-    assert prompts.prompt("word " * 143).user.startswith("Generate")
-    assert prompts.prompt("{braces} {0}").user.endswith("Example A: {braces} {0}")
+    assert PROMPTS.prompt("word " * 143).user.startswith("Generate")
+    assert PROMPTS.prompt("{braces} {0}").user.endswith("Example A: {braces} {0}")
 
 
 class Scripted:
@@ -97,7 +96,7 @@ class Scripted:
         return [Reply(self.answers(prompt, again)) for prompt in prompts]
 
 
-def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
+def test_malformed_answers_are_asked_for_again_and_then_reported(warnings):
     def answers(prompt, again):
         if "never" in prompt.user:
             return "no"
@@ -105,24 +104,18 @@ def test_malformed_answers_are_asked_for_again_and_then_reported(caplog):
 
     writer = Scripted(answers)
     table = benchmark_of("first text", "second text", "never", "first text")
-    with caplog.at_level("WARNING", logger="pretrace"):
-        view = paraphrase(table, writer, read_keys(PROMPTS, ParaphrasePrompts), "tested")
+    view = paraphrase(table, writer, PROMPTS, "tested")
     assert writer.asked == [3, 2, 2, 1, 1]  # equal texts once
     assert len(writer.asked) == ROUNDS
     assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3 + ["t3"] * 3
     assert view["variant"].tolist() == [0, 1, 2] * 3
     assert tuple(view["text"][:3]) == THREE
-    assert "1 of 4 passages have no three paraphrases after 5 rounds and are skipped: t2" in caplog.text
+    assert "1 of 4 passages have no three paraphrases after 5 rounds and are skipped: t2" in warnings()
 
 
 def test_a_model_that_never_follows_the_form_is_an_error():
     with pytest.raises(InputError, match="no answer in 5 rounds had the form"):
-        paraphrase(
-            benchmark_of(TEXT),
-            Scripted(lambda prompt, again: "no"),
-            read_keys(PROMPTS, ParaphrasePrompts),
-            "tested",
-        )
+        paraphrase(benchmark_of(TEXT), Scripted(lambda prompt, again: "no"), PROMPTS, "tested")
 
 
 def writer_by(entry, folder):
@@ -146,7 +139,7 @@ def test_an_api_is_asked_at_a_low_temperature_each_round_anew_and_a_second_run_a
     with Loopback(respond) as server:
         for _ in range(2):
             with writer_by({"api": api_at(server.url, endpoint="chat")}, tmp_path) as writer:
-                view = paraphrase(benchmark_of(TEXT), writer, read_keys(PROMPTS, ParaphrasePrompts), "tested")
+                view = paraphrase(benchmark_of(TEXT), writer, PROMPTS, "tested")
             assert tuple(view["text"]) == THREE
             assert len(bodies) == 2
     assert bodies[0] == bodies[1]
