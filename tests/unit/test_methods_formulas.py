@@ -4,7 +4,6 @@ import math
 import zlib
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,7 +21,7 @@ from made_up_statistics import (
     texts,
 )
 
-from pretrace.methods import METHODS, TokenStatistics, settings
+from pretrace.methods import METHODS, settings
 
 few = examples(max_examples=50, deadline=None)
 EXAMPLE = text_of(
@@ -86,9 +85,7 @@ L_NON, L_MEM = 4.0, 2.5  # after the prefix of non-members and of members
         ("dc_pdd", {}, 0.01),
     ],
 )
-def test_a_worked_example_gives_the_value_of_the_formula(
-    id: str, params: dict[str, Any], expected: float
-) -> None:
+def test_a_worked_example_gives_the_value_of_the_formula(id, params, expected):
     assert score(id, EXAMPLE, **params) == pytest.approx(expected, rel=1e-12)
 
 
@@ -110,9 +107,7 @@ CAT = "the cat sat on the mat and slept"
         ("samia", {"zlib": True}, ["the cat sat on the the the the"], 3.5),
     ],
 )  # fmt: skip
-def test_samia_counts_the_words_of_the_second_half_that_samples_repeat(
-    id: str, params: dict[str, Any], continuations: list[str], expected: float
-) -> None:
+def test_samia_counts_the_words_of_the_second_half_that_samples_repeat(id, params, continuations, expected):
     text = text_of(text=CAT, logprobs=[], continuations=continuations)
     assert score(id, text, **params) == pytest.approx(expected, rel=1e-12)
 
@@ -128,9 +123,7 @@ def test_samia_counts_the_words_of_the_second_half_that_samples_repeat(
         ("", 0.0, 0.0),
     ],
 )
-def test_ngram_coverage_is_the_share_of_words_in_spans_of_the_second_half(
-    sample: str, coverage: float, creativity: float
-) -> None:
+def test_ngram_coverage_is_the_share_of_words_in_spans_of_the_second_half(sample, coverage, creativity):
     half = "one two three four five six seven eight"
     text = text_of(text=f"{half} {CAT}", logprobs=[], continuations=[f"{half} {sample}", half])
     for form, expected in (("coverage", coverage), ("creativity", creativity)):
@@ -141,9 +134,7 @@ def test_ngram_coverage_is_the_share_of_words_in_spans_of_the_second_half(
 @few
 @example(text_of(logprobs=-np.arange(100.0), **SHARED), 29)  # 0.29 * 100 is 28.999999999999996
 @given(texts(), st.integers(1, 100))
-def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(
-    text: TokenStatistics, percent: int
-) -> None:
+def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(text, percent):
     count = max(1, math.floor(Fraction(percent, 100) * len(text.logprobs)))
     for id, values in (("min_k", list(text.logprobs)), ("min_k_pp", oracle_z(text))):
         expected = average(sorted(values)[:count])
@@ -152,9 +143,7 @@ def test_min_k_and_min_k_pp_are_means_of_the_exact_share_of_lowest_values(
 
 @few
 @given(texts(), st.sampled_from([s / 2 for s in range(1, 21)]), st.sampled_from(range(10, 101, 10)))
-def test_surp_is_the_mean_over_confident_and_unlikely_tokens(
-    text: TokenStatistics, eps: float, percent: int
-) -> None:
+def test_surp_is_the_mean_over_confident_and_unlikely_tokens(text, eps, percent):
     for empty in (0.0, -100.0):
         expected = oracle_surp(text, eps, percent, empty)
         assert score("surp", text, eps=eps, percentile=percent, empty=empty) == pytest.approx(
@@ -165,8 +154,8 @@ def test_surp_is_the_mean_over_confident_and_unlikely_tokens(
 @few
 @given(texts(), st.sampled_from([0.001, 0.01, 0.1, 1.0, 10.0]), st.booleans(), st.booleans())
 def test_dc_pdd_is_the_mean_divergence_with_and_without_its_two_restrictions(
-    text: TokenStatistics, a: float, upper_bound: bool, first_occurrence: bool
-) -> None:
+    text, a, upper_bound, first_occurrence
+):
     expected = oracle_dc_pdd(text, a, upper_bound, first_occurrence)
     actual = score("dc_pdd", text, a=a, upper_bound=upper_bound, first_occurrence=first_occurrence)
     assert actual == pytest.approx(expected, rel=1e-9, abs=1e-12)
@@ -184,9 +173,7 @@ TEXT_METHODS = [id for id, method in METHODS.items() if method.reads_passes]
         pytest.param([-90.0, -100.0], [10.0, 11.0], [0, 0], [-25.0, -0.0], id="hopeless: p = e-40"),
     ],
 )
-def test_edge_cases_score_finite_numbers_in_every_setting(
-    logprobs: list[float], entropies: list[float], variances: list[float], frequencies: list[float]
-) -> None:
+def test_edge_cases_score_finite_numbers_in_every_setting(logprobs, entropies, variances, frequencies):
     """With altered texts that are as likely, and with one that is certain."""
     text = text_of(
         text="", logprobs=logprobs, entropies=entropies, variances=variances, log_frequencies=frequencies,
@@ -204,13 +191,13 @@ def test_edge_cases_score_finite_numbers_in_every_setting(
 
 
 @pytest.mark.parametrize("id", [id for id in TEXT_METHODS if "logprobs" in METHODS[id].needs])
-def test_a_text_that_the_model_knows_scores_higher(id: str) -> None:
+def test_a_text_that_the_model_knows_scores_higher(id):
     """Member-like: every token has half the surprise, all else equal."""
     known = replace(EXAMPLE, logprobs=EXAMPLE.logprobs / 2)
     params = {"a": 10.0} if id == "dc_pdd" else {}
     assert score(id, known, **params) > score(id, EXAMPLE, **params)
 
 
-def test_zlib_counts_bytes_of_the_utf8_text() -> None:
+def test_zlib_counts_bytes_of_the_utf8_text():
     chinese = text_of(text="人民日报" * 9, logprobs=[-2.0])
     assert score("zlib", chinese) == -2.0 / len(zlib.compress(("人民日报" * 9).encode("utf-8")))

@@ -22,9 +22,7 @@ from pretrace.methods.registry import FULL_VOCABULARY, OF_WHOLE_PREDICTIONS
         ({"log_probabilities": False}, {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia"}),
     ],
 )
-def test_a_method_applies_where_the_model_and_the_language_allow_it(
-    lacking: dict[str, Any], without: set[str]
-) -> None:
+def test_a_method_applies_where_the_model_and_the_language_allow_it(lacking, without):
     ours = {"loss", "zlib", "lowercase", "min_k", "min_k_pp", "surp", "ez_mia", "blind"}
     run = {"references": ["small"]}
     assert {id for id in ours if obstacle(id, run, **{"language": "en"} | lacking)} == without
@@ -39,14 +37,12 @@ def test_a_method_applies_where_the_model_and_the_language_allow_it(
         ("min", FULL_VOCABULARY, False),
     ],
 )
-def test_a_method_applies_in_the_settings_whose_statistics_there_are(
-    entropy: str | list[str], lacking: tuple[str, ...], applies: bool
-) -> None:
+def test_a_method_applies_in_the_settings_whose_statistics_there_are(entropy, lacking, applies):
     hindered = obstacle("max_renyi", {}, {"entropy": entropy}, language="en", lacking=lacking)
     assert (hindered is None) == applies
 
 
-def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them() -> None:
+def test_neighbours_stand_beside_the_text_only_where_a_method_needs_them():
     assert altered_views(["loss", "lowercase"], ["transpositions-25"]) == {"lowercase"}
     assert altered_views(["neighbor"], ["transpositions-25", "neighbours-25"]) == {
         "transpositions-25",
@@ -76,12 +72,10 @@ def entry(method: str, **parameters: Any) -> Chosen:
         ),
     ],
 )
-def test_each_prefix_and_number_of_shots_is_one_pass(
-    entries: list[dict[str, Any]], expected: set[tuple[str, int]]
-) -> None:
+def test_each_prefix_and_number_of_shots_is_one_pass(entries, expected):
     assert {(prefix.name, shots) for item in entries for prefix, shots in item.prefixes} == expected
 
 
-def test_a_finer_gamma_needs_no_further_pass() -> None:
+def test_a_finer_gamma_needs_no_further_pass():
     wide = entry("con_recall", gamma=[i / 100 for i in range(-100, 101)])
     assert wide.prefixes == entry("con_recall").prefixes

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import settings as examples
 from made_up_statistics import average, score, text_of, texts
 
-from pretrace.methods import TokenStatistics
 from pretrace.methods.kinds import aligned_logprobs
 from pretrace.methods.wbc import WIDTHS
 from pretrace.views import VIEWS
@@ -22,11 +21,6 @@ COPIES = [
     [-0.6, -2.5, -0.4, -5, -1.5, -0.9, -3.5, -1.1],
     [-0.9, -2.2, -0.2, -4.4, -1.9, -1, -4, -0.7],
 ]
-
-
-def with_errors_at(*positions: int) -> TokenStatistics:
-    ranks = [float(place in positions) for place in range(len(LOGPROBS))]
-    return text_of(logprobs=LOGPROBS, ranks=ranks, aligned_reference=REFERENCE)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +114,8 @@ def test_wbc_widths_are_those_of_the_paper():
     ],
 )
 def test_ez_mia_gives_the_values_of_the_code_and_of_the_paper(positions, code, paper):
-    text = with_errors_at(*positions)
+    ranks = [float(place in positions) for place in range(len(LOGPROBS))]
+    text = text_of(logprobs=LOGPROBS, ranks=ranks, aligned_reference=REFERENCE)
     assert score("ez_mia", text, edge="code") == pytest.approx(code, abs=1e-6)
     assert score("ez_mia", text) == pytest.approx(paper, abs=1e-6)
 

@@ -1,8 +1,6 @@
 """The scores table: which rows it has, from which statistics, and what is said about those it lacks."""
 
 import shutil
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +21,7 @@ from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.runtime.errors import InputError
 
 
-def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(store: Store) -> None:
+def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(store):
     scores = score_of(store, a_run("loss", "zlib", "min_k", "min_k_pp", "surp", "lowercase", "blind"))
     assert list(scores.columns) == SCORE_COLUMNS
     assert scores.groupby("method").size().to_dict() == {
@@ -36,7 +34,7 @@ def test_every_text_has_a_row_a_method_and_setting_in_the_contracts_columns(stor
     assert np.isfinite(scores["score"]).all()
 
 
-def test_each_score_is_the_methods_own_of_the_stored_statistics(store: Store) -> None:
+def test_each_score_is_the_methods_own_of_the_stored_statistics(store):
     scores = score_of(store, a_run("zlib", "min_k_pp", {"method": "surp", "parameters": {"eps": 3}}))
     for row in scores.itertuples():
         params = dict(part.split("=") for part in row.setting.split(";") if part)
@@ -45,13 +43,13 @@ def test_each_score_is_the_methods_own_of_the_stored_statistics(store: Store) ->
         assert row.score == pytest.approx(expected, abs=1e-12)
 
 
-def test_lowercase_reads_the_altered_pass(store: Store) -> None:
+def test_lowercase_reads_the_altered_pass(store):
     scores = score_of(store, a_run("lowercase")).set_index("id")["score"]
     for id, value in scores.items():
         assert value == pytest.approx(-mean_logprob(store, id) / mean_logprob(store, id, "lowercase"))
 
 
-def test_ref_has_a_row_for_each_reference_model(store: Store) -> None:
+def test_ref_has_a_row_for_each_reference_model(store):
     others = {name: Store(store.folder, name, store.benchmark).add() for name in ("small", "other")}
     references = {name: other.manifest_file() for name, other in others.items()}
     scores = score_of(store, a_run("ref", "loss", references=list(others)), files={"reference": references})
@@ -62,7 +60,7 @@ def test_ref_has_a_row_for_each_reference_model(store: Store) -> None:
     assert set(scores[scores["method"] == "loss"]["reference"]) == {""}
 
 
-def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(store: Store, tmp_path: Path) -> None:
+def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(store, tmp_path):
     counted = {"web": {0: 5, 3: 2}, "books": {7: 100}}
     counts = {
         corpus: counts_file(tmp_path / f"{corpus}.parquet", numbers) for corpus, numbers in counted.items()
@@ -81,7 +79,7 @@ def test_dc_pdd_has_a_row_for_each_corpus_with_its_smoothed_frequencies(store: S
         assert value == pytest.approx(np.mean(alphas))
 
 
-def test_overlapping_runs_give_each_score_once(tmp_path: Path) -> None:
+def test_overlapping_runs_give_each_score_once(tmp_path):
     store = Store(tmp_path, "tiny", made_up_benchmark(lengths=(32, 64))).add()
     narrow = a_run({"method": "min_k", "parameters": {"k": [0.2, 0.25]}}, "loss", lengths=[32])
     scores = score_of(store, narrow, a_run("min_k", "loss"))
@@ -91,7 +89,7 @@ def test_overlapping_runs_give_each_score_once(tmp_path: Path) -> None:
     assert of_min_k.groupby(of_min_k["id"].str[:2])["setting"].nunique().to_dict() == {"32": 11, "64": 10}
 
 
-def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_path: Path) -> None:
+def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_path):
     table = made_up_benchmark(lengths=(32, 64))
     store = Store(tmp_path, "tiny", table).add().add(altered="lowercase")
     runs = [a_run("loss", "surp", lengths=[64]), a_run("zlib", "lowercase", "loss")]
@@ -101,7 +99,7 @@ def test_the_table_does_not_depend_on_the_order_of_runs_methods_or_texts(tmp_pat
     pd.testing.assert_frame_equal(straight, turned)
 
 
-def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
+def test_a_length_that_the_benchmark_lacks_is_an_error(store):
     with pytest.raises(InputError, match=r"the benchmark has no length '33'.*'32'"):
         score_of(store, a_run("loss", lengths=[33]))
 
@@ -124,8 +122,8 @@ def test_a_length_that_the_benchmark_lacks_is_an_error(store: Store) -> None:
     ],
 )
 def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
-    store: Store, log_lines: pytest.LogCaptureFixture, method: str, changes: dict[str, Any], reason: str
-) -> None:
+    store, log_lines, method, changes, reason
+):
     scores = score_of(store, a_run(method, **changes), a_run("loss"))
     assert set(scores["method"]) == {"loss"}
     [line] = [record.message for record in log_lines.records if "no score" in record.message]
@@ -133,17 +131,15 @@ def test_a_method_without_its_needs_has_no_row_and_one_line_in_the_log(
     assert f"made_up: {reason}" in line
 
 
-def test_a_pass_of_log_probabilities_alone_scores_what_needs_no_more(
-    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_a_pass_of_log_probabilities_alone_scores_what_needs_no_more(tmp_path, benchmark_table, log_lines):
     store = Store(tmp_path, "tiny", benchmark_table).add(full=False)
     assert set(score_of(store, a_run("loss", "min_k", "min_k_pp", "surp"))["method"]) == {"loss", "min_k"}
     assert "surp: no score for 20 texts of made_up: missing: the entropies" in log_lines.text
 
 
 def test_a_pass_of_the_likeliest_tokens_scores_the_settings_that_read_no_more(
-    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
-) -> None:
+    tmp_path, benchmark_table, log_lines
+):
     """As a server's pass, which has neither entropies nor variances."""
     none = {"entropies": None, "variances": None}
     changes = dict.fromkeys(benchmark_table["text_id"], none)
@@ -155,9 +151,7 @@ def test_a_pass_of_the_likeliest_tokens_scores_the_settings_that_read_no_more(
     assert "max_renyi: no score for 20 texts of made_up: missing: the entropies" in log_lines.text
 
 
-def test_texts_without_scored_tokens_are_left_out_and_counted(
-    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_texts_without_scored_tokens_are_left_out_and_counted(tmp_path, benchmark_table, log_lines):
     nothing = {name: [] for name in ("token_ids", "logprobs", "entropies", "variances")}
     skipped = nothing | {"skipped": "one token and no start token"}
     changes = {"32-03": skipped, "32-04": skipped, "32-05": nothing, "32-06": {"absent": True}}
@@ -175,7 +169,7 @@ def test_texts_without_scored_tokens_are_left_out_and_counted(
     assert "lowercase: no score for 1 texts of made_up: missing: log-probabilities" in log_lines.text
 
 
-def test_a_pass_that_the_manifest_lacks_is_an_error_and_no_missing_row(store: Store) -> None:
+def test_a_pass_that_the_manifest_lacks_is_an_error_and_no_missing_row(store):
     with pytest.raises(InputError, match=r"the passes of tiny on made_up .* lack 'original, start token <s>"):
         score_of(store, a_run("zlib", start_token="<s>"), a_run("loss"))
 
@@ -183,8 +177,8 @@ def test_a_pass_that_the_manifest_lacks_is_an_error_and_no_missing_row(store: St
 @pytest.mark.parametrize("value", [float("nan"), float("-inf")])
 @pytest.mark.parametrize("column", ["logprobs", "entropies", "variances"])
 def test_statistics_that_are_not_finite_are_an_error_that_names_the_text(
-    tmp_path: Path, benchmark_table: pd.DataFrame, column: str, value: float
-) -> None:
+    tmp_path, benchmark_table, column, value
+):
     """Not even surp, whose comparisons would pass over a NaN, scores them."""
     two = {"token_ids": [1, 2], "logprobs": [-1, -2], "entropies": [1, 1], "variances": [1, 1]}
     store = Store(tmp_path, "tiny", benchmark_table).add(changes={"32-05": two | {column: [1.0, value]}})
@@ -192,7 +186,7 @@ def test_statistics_that_are_not_finite_are_an_error_that_names_the_text(
         score_of(store, a_run("surp"))
 
 
-def test_a_score_that_is_not_finite_names_method_setting_and_text(store: Store) -> None:
+def test_a_score_that_is_not_finite_names_method_setting_and_text(store):
     """Perplexity overflows where the mean surprise is absurd."""
     shutil.rmtree(store.folder)
     absurd = {"token_ids": [1, 2], "logprobs": [-1, -9999], "entropies": [1, 1], "variances": [1, 1]}

@@ -2,7 +2,6 @@
 
 import zlib
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -17,7 +16,7 @@ from pretrace.views import VIEWS
 from pretrace.views.prefixes import draw_prefixes
 
 
-def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store: Store) -> None:
+def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours(store):
     store.add(altered="transpositions-4", variants=4).add(altered="neighbours_by_bert-3", variants=3)
     run = a_run({"method": "neighbor", "parameters": {"neighbours": [2, 25]}},
                 neighbours=["transpositions-4", "neighbours_by_bert-3"])  # fmt: skip
@@ -30,9 +29,7 @@ def test_neighbor_has_a_row_for_each_generator_and_averages_its_first_neighbours
                 assert scores[view, setting, id] == pytest.approx(mean_logprob(store, id) - theirs)
 
 
-def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
-    store: Store, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(store, log_lines):
     nothing = {"token_ids": [], "logprobs": [], "skipped": "no tokens"}
     store.add(altered="transpositions-2", variants=2, changes={"32-03": nothing, "32-04": {"absent": True}})
     scores = score_of(store, a_run("neighbor", neighbours=["transpositions-2"]))
@@ -40,9 +37,7 @@ def test_neighbor_leaves_out_skipped_neighbours_and_texts_without_any(
     assert "neighbor (transpositions-2): no score for 2 texts of made_up: missing: log-prob" in log_lines.text
 
 
-def test_rmia_compares_with_the_shadow_models_that_the_run_names(
-    store: Store, tmp_path: Path, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_rmia_compares_with_the_shadow_models_that_the_run_names(store, tmp_path, log_lines):
     ids = store.benchmark["text_id"].tolist()
     rows = [
         {"text_id": id, "shadow": shadow, "in": (place + shadow) % 2 == 0, "log_likelihood": -1.0 - shadow - place / 9}
@@ -63,9 +58,7 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
 
 
-def test_samples_are_scored_without_a_pass_of_the_model(
-    tmp_path: Path, benchmark_table: pd.DataFrame, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_samples_are_scored_without_a_pass_of_the_model(tmp_path, benchmark_table, log_lines):
     texts = benchmark_table.set_index("text_id")["text"]
     rows = [(id, number, text) for id, text in texts[:-1].items() for number in (1, 0)]
     write_parquet(tmp_path / "view.parquet", pd.DataFrame(rows, columns=["text_id", "variant", "text"]))
@@ -84,7 +77,7 @@ def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:
     return draw_prefixes(benchmark, pool=3, draws=2, seed=0)
 
 
-def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> None:
+def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store):
     for draw, shots, prefix in product((0, 1), (2, 7), ("nonmember", "member")):
         store.add(prefix=prefix, draw=draw, shots=shots)
     run = a_run({"method": "recall", "parameters": {"shots": [2, 7]}},
@@ -109,9 +102,7 @@ def test_prefix_methods_read_the_pass_of_their_draw_and_shots(store: Store) -> N
         assert row.score == pytest.approx((given[0] - gamma * given[1]) / mean_logprob(store, row.id))
 
 
-def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(
-    store: Store, log_lines: pytest.LogCaptureFixture
-) -> None:
+def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no_score(store, log_lines):
     store.add(prefix="nonmember", draw=0, shots=7, changes={"32-03": {"shots_used": 5}})
     store.add(prefix="member", draw=0, shots=7,
               changes={"32-03": {"shots_used": 6}, "32-04": {"shots_used": 4},
@@ -126,7 +117,7 @@ def test_shots_used_is_that_of_the_shorter_prefix_and_without_a_shot_there_is_no
     assert "con_recall: no score for 1 texts of made_up: no shot of its prefix fits" in log_lines.text
 
 
-def test_zero_access_takes_the_models_own_shots_for_the_members(store: Store) -> None:
+def test_zero_access_takes_the_models_own_shots_for_the_members(store):
     store.add(prefix="nonmember", draw=0, shots=7).add(prefix="zero_access", draw=0, shots=7)
     entry = {"method": "con_recall", "parameters": {"access": "zero", "gamma": 0.5}}
     scores = score_of(store, a_run(entry), prefixes=drawn(store.benchmark)).set_index("id")
@@ -136,14 +127,14 @@ def test_zero_access_takes_the_models_own_shots_for_the_members(store: Store) ->
         assert value == pytest.approx(contrast / mean_logprob(store, id))
 
 
-def test_inner_start_reads_its_own_prefix_passes(store: Store) -> None:
+def test_inner_start_reads_its_own_prefix_passes(store):
     store.add(prefix="nonmember", draw=0, shots=7, inner_start=True)
     prefixes = drawn(store.benchmark)
     assert len(score_of(store, a_run("recall", inner_start=True), prefixes=prefixes)) == 20
     assert len(score_of(store, a_run("recall"), prefixes=prefixes)) == 0
 
 
-def test_prefix_similarity_ranks_by_likeness_to_the_shots_of_its_draw(store: Store) -> None:
+def test_prefix_similarity_ranks_by_likeness_to_the_shots_of_its_draw(store):
     """Members say aye and non-members nay, so the control tells them apart without a model."""
     run = a_run({"method": "prefix_similarity", "parameters": {"shots": 2}}, draws=[0, 1])
     scores = score_of(store, run, prefixes=drawn(store.benchmark))
@@ -157,7 +148,7 @@ def test_prefix_similarity_ranks_by_likeness_to_the_shots_of_its_draw(store: Sto
     assert not np.allclose(first, second[first.index])
 
 
-def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store: Store) -> None:
+def test_zlib_and_blind_read_the_texts_as_the_view_has_them(store):
     store.add(view="delete-20").add(view="paraphrase", changes={"32-03": {"absent": True}})
     texts = store.benchmark.set_index("text_id")["text"]
     stored = {id: [f"{text} indeed so"] for id, text in texts.items() if id != "32-03"}

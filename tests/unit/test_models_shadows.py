@@ -1,9 +1,6 @@
 """Shadow models: the halves that they are trained on, and what they say of each text."""
 
-from pathlib import Path
-
 import numpy as np
-import pandas as pd
 import pytest
 from made_up_jobs import expected_statistics, target_of
 from made_up_speeches import numbered, split_benchmark
@@ -22,22 +19,20 @@ TRAINING = Training(
 
 
 @pytest.fixture(scope="module")
-def table(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
+def table(tmp_path_factory):
     """Addresses with texts of both classes."""
     years = [1951, 1955, 1957, 1958, 1959]
     return split_benchmark(tmp_path_factory.mktemp("sotu"), years, lengths=[4, 8], texts=24)
 
 
 @pytest.fixture(scope="module")
-def tokenizer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def tokenizer(tmp_path_factory):
     out = tmp_path_factory.mktemp("tokenizer") / "old-300.json"
     train_tokenizer([numbered(f"{year}-Old-1", 400) for year in range(1800, 1806)], 300, out)
     return out
 
 
-def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_draws_members(
-    table,
-):
+def test_each_text_is_in_half_of_the_shadows_and_halves_are_drawn_as_the_split_draws_members(table):
     drawn = halves(table, 8, seed=3)
     assert (np.sum(drawn, axis=0) == 4).all()
     longest = table["length"] == 8
