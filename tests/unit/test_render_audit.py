@@ -82,12 +82,9 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     results = golden.STUDIES["audit_evidence"](tmp_path / "in")
     path = results.path("benchmarks", made_up.BENCHMARK)
     texts = read_parquet(path)
-    about = {
-        "title": texts["document"].map({"d0": "A Novel"}).fillna(""),
-        "author": "A. Writer",
-        "passage": pd.NA,
-    }
-    write_parquet(path, texts.assign(**about).astype({"passage": "Int64"}))
+    title = texts["document"].map({"d0": "A Novel"}).fillna("")
+    about = texts.assign(title=title, author="A. Writer", passage=pd.NA)
+    write_parquet(path, about.astype({"passage": "Int64"}))
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
     assert "(p = 5e-05, 1 in 20,000)" in page

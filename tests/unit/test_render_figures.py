@@ -33,12 +33,6 @@ def test_a_user_matplotlibrc_changes_nothing(results: Results, tmp_path: Path):
         assert made_up.written(made_up.draw(ABLATION, results), tmp_path / "own")["png"] == plain["png"]
 
 
-def test_a_setting_that_no_run_scores_is_an_error_that_lists_what_is_there(results: Results):
-    artifact = ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}}
-    with pytest.raises(InputError, match=r"does not score dc_pdd with a=7; it scores: a=0.001, a=0.01"):
-        made_up.draw(artifact, results)
-
-
 def test_a_roc_figure_says_how_many_texts_tie_at_the_highest_score(monkeypatch, tmp_path: Path):
     drawn, row = made_up.scores_frame, made_up.metric_row
 
@@ -78,11 +72,6 @@ def test_a_long_title_is_within_its_own_column(results: Results):
         ends = [axis._left_title.get_window_extent().x1 for axis in figure.axes]
         for end, limit in zip(ends, [*starts[1:], figure.bbox.width], strict=True):
             assert end < limit
-
-
-def test_a_benchmark_without_placebos_is_an_error(results: Results):
-    with pytest.raises(InputError, match="the benchmark has no placebos"):
-        made_up.draw(made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), results)
 
 
 def test_a_figure_names_the_models_that_could_not_be_asked(results: Results, tmp_path: Path):
@@ -139,15 +128,20 @@ def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("artifact", "said"),
     [
-        ({"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
-        ({"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
+        (HEATMAP | {"renderer": "heatmaps"}, "unknown renderer 'heatmaps': did you mean 'heatmap'?"),
+        (HEATMAP | {"options": {"method": "surp", "x": "eps"}}, "needs the option 'y'"),
+        (
+            ABLATION | {"options": {"method": "dc_pdd", "settings": {"X": "a=7"}}},
+            "does not score dc_pdd with a=7; it scores: a=0.001, a=0.01",
+        ),
+        (made_up.artifact("placebo_ranks", panels=[made_up.OTHER_PANEL]), "the benchmark has no placebos"),
     ],
 )
-def test_a_wrong_artifact_is_an_error_before_anything_is_read(change, said: str, results: Results):
+def test_what_cannot_be_drawn_is_an_error_that_says_why(artifact, said: str, results: Results):
     with pytest.raises(InputError, match=re.escape(said)):
-        made_up.draw(HEATMAP | change, results)
+        made_up.draw(artifact, results)
 
 
 def test_a_legend_is_as_wide_as_its_figure_allows():

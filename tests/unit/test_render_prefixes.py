@@ -1,7 +1,5 @@
 """Artifacts of methods with prefixes, on real metrics of made-up scores: sets, draws, subsets, variants, lines."""
 
-from pathlib import Path
-
 import made_up_prefixes as made_up
 import made_up_results
 import numpy as np
@@ -29,12 +27,12 @@ FIGURES = {
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
+def results(tmp_path_factory):
     return made_up.make_study(tmp_path_factory.mktemp("study"))
 
 
 @pytest.fixture(scope="module")
-def metrics(results: Results) -> pd.DataFrame:
+def metrics(results):
     return read_parquet(results.path("metrics", PAIR))
 
 
@@ -68,9 +66,7 @@ def test_a_star_over_draws_holds_in_every_draw():
 
 
 @pytest.mark.parametrize("renderer", ["headline", "blind_audit"])
-def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(
-    renderer: str, results: Results, metrics: pd.DataFrame
-):
+def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(renderer, results, metrics):
     frame = draw(renderer, results).frame
     assert frame.groupby("method")["draws"].first().to_dict() == {
         "blind": 1,
@@ -87,7 +83,7 @@ def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(
         assert row["low"] == drawn["low"].min()
 
 
-def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results: Results):
+def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results):
     table = draw(
         "method_table", results, baseline="blind", selection=["default"], options={"published_test": True}
     )
@@ -129,7 +125,7 @@ def test_an_average_over_subsets_has_an_interval_and_one_over_draws_a_standard_d
     assert [*interval, spread] == [None] * 3
 
 
-def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
+def test_roc_curves_are_of_the_texts_without_prefixes(results):
     texts = made_up.texts()
     prefixes = draw_prefixes(texts, pool=made_up.POOL, draws=2, seed=3)
     sets = {(chosen.name, chosen.draw): chosen.ids for chosen in evaluation_sets(texts, prefixes)}
@@ -145,7 +141,7 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results: Results):
 
 
 @pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])
-def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_holm: float, starred: bool):
+def test_pairs_are_called_different_by_holm(results, tmp_path, p_holm, starred):
     read_parquet(results.path("tests", PAIR)).assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
     shown = draw(
         "pairwise_tests", made_up_results.beside(results, "tests", {PAIR: tmp_path / "tests.parquet"})
@@ -164,12 +160,12 @@ def test_pairs_are_called_different_by_holm(results: Results, tmp_path: Path, p_
           for name in ("roc", "score_densities", "method_lines")),
     ],
 )  # fmt: skip
-def test_what_cannot_be_drawn_is_an_error(renderer: str, given, said: str, results: Results):
+def test_what_cannot_be_drawn_is_an_error(renderer, given, said, results):
     with pytest.raises(InputError, match=said):
         draw(renderer, results, **given)
 
 
-def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results: Results, metrics):
+def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results, metrics):
     tuned = draw("method_lines", results, selection=["best_on_test"]).frame
     plain = metrics[~metrics["setting"].str.contains("access")]
     grid = only(plain, method="con_recall", selection="grid", subset="")
@@ -182,7 +178,7 @@ def test_lines_may_be_tuned_at_every_place_as_papers_print_them(results: Results
     assert con["setting"].ne("gamma=0.5;shots=7").any()
 
 
-def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: Results, monkeypatch):
+def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results, monkeypatch):
     monkeypatch.setattr(lines, "MOST_LINES", 1)
     drawing = draw("method_lines", results)
     named = [axis.get_title(loc="left")[4:] for axis in drawing.figure.axes if axis.get_visible()]
@@ -190,9 +186,7 @@ def test_with_more_methods_than_a_facet_holds_each_has_axes_of_its_own(results: 
     assert drawing.figure.get_suptitle() == "tiny-small on eras, 32 words"
 
 
-def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(
-    results: Results, metrics, tmp_path: Path
-):
+def test_what_has_no_prefix_draw_falls_back_to_all_texts_and_says_so(results, metrics, tmp_path):
     metrics[metrics["evaluation_set"] == "all"].to_parquet(tmp_path / "metrics.parquet")
     shown = draw(
         "method_table", made_up_results.beside(results, "metrics", {PAIR: tmp_path / "metrics.parquet"})

@@ -40,6 +40,10 @@ FIGURE = made_up.artifact(
 ABSENT = made_up.artifact("roc", slug="de_cop_figure7", unavailable="it needs <people>")
 
 
+PROVENANCE = {"python": "3.11", "gpu": [], "packages": {"numpy": "2.0", "gguf": None}, "seeds": {"run": 0}}
+PROVENANCE |= {"passes": [{"model": "tiny-135m", "dtype": "bfloat16"}]}
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return rendered(tmp_path_factory.mktemp("study"))
@@ -59,13 +63,7 @@ def page_of(folder: Path, **other) -> str:
         "artifacts": [TABLE, FIGURE, ABSENT],
         "folder": folder,
         "configuration": f"study: made_up # {HOSTILE}\n",
-        "provenance": {
-            "python": "3.11",
-            "gpu": [],
-            "packages": {"numpy": "2.0", "gguf": None},
-            "seeds": {"run": 0},
-            "passes": [{"model": "tiny-135m", "dtype": "bfloat16"}],
-        },
+        "provenance": PROVENANCE,
         "warnings": [HOSTILE],
     }
     given |= other

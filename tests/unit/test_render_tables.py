@@ -23,7 +23,7 @@ def table(results: Results, renderer: str = "method_table", **other) -> Table:
 
 
 def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_by_the_bootstrap_on_held_out(
-    results: Results, tmp_path: Path
+    results, tmp_path
 ):
     def change(tests: pd.DataFrame) -> pd.DataFrame:
         is_min_k = tests["baseline"] == "min_k"
@@ -40,7 +40,7 @@ def test_star_needs_a_higher_value_and_holm_p_of_at_most_5_percent_by_the_bootst
     assert not any(cell.star for block in shown.blocks[1:] for row in block.rows for cell in row.cells)
 
 
-def test_a_missing_method_is_a_dash_and_never_a_zero(results: Results, tmp_path: Path):
+def test_a_missing_method_is_a_dash_and_never_a_zero(results, tmp_path):
     fewer = changed(results, tmp_path, "metrics", lambda frame: frame[frame["method"] != "lowercase"])
     shown = table(fewer, panels=BOTH)
     assert [cell.value is None for cell in row_of(shown, "Lowercase").cells] == [True, False]
@@ -60,9 +60,7 @@ def test_texts_that_a_spreadsheet_would_run_as_formulas_are_quoted_in_csv():
     assert all(row.endswith(",-1.0") for row in rows)
 
 
-def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
-    results: Results, tmp_path: Path
-):
+def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(results, tmp_path):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         dc_pdd = frame[frame["method"] == "dc_pdd"]
         return pd.concat([frame, dc_pdd.assign(reference="new_speeches", value=0.99)], ignore_index=True)
@@ -78,9 +76,7 @@ def test_two_reference_corpora_need_one_to_be_named_and_a_row_twice_is_refused(
 
 
 @pytest.mark.parametrize("renderer", ["method_table", "blind_audit"])
-def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
-    results: Results, tmp_path: Path, renderer: str
-):
+def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(results, tmp_path, renderer):
     def change(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(n_members=frame["n_members"].mask(frame["method"] == "zlib", 100))
 
@@ -101,9 +97,7 @@ def test_notes_name_a_method_on_other_texts_and_what_chance_leaves_of_stars(
         (None, "methods that beat it: none could be tested."),
     ],
 )
-def test_the_blind_audit_says_who_beats_blind(
-    results: Results, tmp_path: Path, p_holm: float | None, said: str
-):
+def test_the_blind_audit_says_who_beats_blind(results, tmp_path, p_holm, said):
     def change(tests: pd.DataFrame) -> pd.DataFrame:
         row = (tests["baseline"] == "blind") & (tests["method"] == "loss")
         tests.loc[row, ["difference", "p_holm"]] = [0.1, p_holm]
@@ -115,7 +109,7 @@ def test_the_blind_audit_says_who_beats_blind(
     assert verdict == ("no test" if p_holm is None else "yes" if p_holm <= 0.05 else "no")
 
 
-def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results: Results, tmp_path: Path):
+def test_a_model_that_could_not_be_asked_has_a_reason_and_no_data(results, tmp_path):
     shown = made_up.artifact("method_table", panels=BOTH, missing=[GONE], inferred="the model.")
     files = made_up.render(shown, results, tmp_path)
     text = files["md"].read_text(encoding="utf-8")
