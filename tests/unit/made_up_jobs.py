@@ -31,7 +31,6 @@ def request(**changes):
 
 
 def full_request(**changes):
-    """The same with all statistics."""
     return request(**{"statistics": "full"} | changes)
 
 
@@ -76,13 +75,11 @@ def runner(tiny_checkpoint, folder):
 
 
 def rows(job, manifest, start_token="tokenizer", **keys):
-    """The rows that a job stored of a pass, as dictionaries."""
     plain = PLAIN | {"view": "original", "start_token": start_token, "subset": "", "length": None}
     return PassIndex(manifest, job.store).read(PassKey.from_json(plain | keys)).to_pylist()
 
 
 def requests_of(texts, inner=()):
-    """Requests for texts of these token ids, each after the ids of `inner`."""
     return [
         Request(f"t{n}", 0, np.array([*inner, *tokens], np.int32), len(tokens))
         for n, tokens in enumerate(texts)

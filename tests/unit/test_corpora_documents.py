@@ -77,10 +77,9 @@ def test_a_broken_gzip_file_is_an_error(lines, tmp_path):
 
 
 def test_a_missing_file_and_an_unknown_ending_are_errors(tmp_path):
-    with pytest.raises(InputError, match="cannot be read after line 0"):
-        local(tmp_path / "web.txt")
-    with pytest.raises(InputError, match=r"ends in \.jsonl"):
-        local(tmp_path / "web.doc")
+    for name, says in (("web.txt", "cannot be read after line 0"), ("web.doc", r"ends in \.jsonl")):
+        with pytest.raises(InputError, match=says):
+            local(tmp_path / name)
 
 
 def test_empty_documents_are_left_out_and_reported(lines, warnings):

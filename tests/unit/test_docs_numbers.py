@@ -30,15 +30,8 @@ def test_every_sentence_is_in_its_document_with_a_number_for_each_that_is_compar
 
 def differences(folder: Path, value: float, shares: list[float]) -> list[str]:
     (folder / "tables").mkdir(exist_ok=True)
-    auc = {
-        "model": "m",
-        "benchmark": "b",
-        "length": 32,
-        "subset": "",
-        "method": "loss",
-        "selection": "held_out",
-    }
-    row = auc | {"metric": "auc", "value": value, "low": 0.5, "high": 0.7}
+    auc = {"model": "m", "benchmark": "b", "length": 32, "subset": "", "method": "loss"}
+    row = auc | {"selection": "held_out", "metric": "auc", "value": value, "low": 0.5, "high": 0.7}
     others = [row | {"metric": "tpr_at_1_fpr", "value": 0.9}, row | {"benchmark": "c", "value": 0.9}]
     pd.DataFrame([*others, row]).to_csv(folder / "tables" / "a.csv", index=False)
     table = {"model": "m", "share": shares, "agrees": [True, False, True]}

@@ -68,11 +68,8 @@ def embedded(folder):
         scores_of([scores], benchmark), benchmark, study="embedded", model=PAIR[0], benchmark_name=PAIR[1],
         resamples=100, evaluation_sets=evaluation_sets(benchmark, None), pooled=False,
     )  # fmt: skip
-    for path, table in (
-        (pair.benchmark.table, benchmark),
-        (pair.scores, scores),
-        (pair.stage_file("metrics"), metrics),
-    ):
+    tables = {pair.benchmark.table: benchmark, pair.scores: scores, pair.stage_file("metrics"): metrics}
+    for path, table in tables.items():
         write_parquet(path, table)
     write_json("results/embedded/provenance.json", {"config": CONFIG})
     return benchmark, target
@@ -91,13 +88,8 @@ def test_scores_are_those_of_one_text_at_a_time_in_the_order_of_the_texts(folder
         z = np.sort((logprobs + entropies) / np.sqrt(variances))
         half = np.sort(logprobs)[: len(logprobs) // 2]
         loss = logprobs.mean()
-        expected = [
-            loss,
-            loss / len(zlib.compress(text.encode())),
-            z[: max(1, len(z) // 5)].mean(),
-            half.mean(),
-            loss,
-        ]
+        per_byte = loss / len(zlib.compress(text.encode()))
+        expected = [loss, per_byte, z[: max(1, len(z) // 5)].mean(), half.mean(), loss]
         assert shown.loc[name].tolist() == pytest.approx(expected, abs=1e-4)
 
 

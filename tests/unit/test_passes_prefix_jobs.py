@@ -51,7 +51,6 @@ def job(job):
 
 
 def stored(job, *, max_length=None, **changes):
-    """The rows of a pass with a prefix, as dictionaries."""
     prefixed = request(**changes)
     manifest = job([prefixed], max_length=max_length)
     return PassIndex(manifest, job.store).read(PassKey(prefixed.reading, Slice("", None))).to_pylist()

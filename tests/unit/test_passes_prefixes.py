@@ -18,11 +18,8 @@ from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.sharing import SharedCache, SteppedState
 
 TOLERANCE = 1e-4
-WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | {
-    "mamba": SteppedState,
-    "jamba": SteppedState,
-    "rwkv": None,
-}
+WAYS = dict.fromkeys(tiny_models.CACHES, SharedCache) | dict.fromkeys(("mamba", "jamba"), SteppedState)
+WAYS |= {"rwkv": None}
 GENERATOR = np.random.default_rng(0)
 SHOTS = tuple(tuple(GENERATOR.integers(4, 300, size).tolist()) for size in (17, 9, 1, 14))
 TEXTS = [GENERATOR.integers(4, 300, size).tolist() for size in (23, 5, 1, 12, 12, 30, 2)]

@@ -1,7 +1,6 @@
 """Views that are tables: made by a model's checkpoint or brought by a benchmark; and what a pass sends."""
 
 import json
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +62,13 @@ def brought(tmp_path: Path, table: pd.DataFrame, *rows: dict[str, object]) -> pd
     return imported_view("paraphrase", table, path)
 
 
-def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, caplog):
-    with caplog.at_level(logging.INFO, logger="pretrace"):
-        made = brought(tmp_path, BENCHMARK, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
-                       {"id": "t1", "text": "three"}, {"id": "t2", "text": "b", "variant": 1},
-                       {"id": "t2", "text": "a", "variant": 0})  # fmt: skip
+def test_a_benchmark_brings_paraphrases_in_a_file(tmp_path, log_lines):
+    made = brought(tmp_path, BENCHMARK, {"id": "t1", "text": "one"}, {"id": "t0", "text": "two"},
+                   {"id": "t1", "text": "three"}, {"id": "t2", "text": "b", "variant": 1},
+                   {"id": "t2", "text": "a", "variant": 0})  # fmt: skip
     texts = [("t0", 0, "two"), ("t1", 0, "one"), ("t1", 1, "three"), ("t2", 0, "a"), ("t2", 1, "b")]
     assert [*made.itertuples(index=False, name=None)] == texts
-    assert "view paraphrase: 6 texts in 5 variants, 3 texts without one" in caplog.text
+    assert "view paraphrase: 6 texts in 5 variants, 3 texts without one" in log_lines.text
 
 
 @pytest.mark.parametrize(
