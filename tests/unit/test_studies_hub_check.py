@@ -59,11 +59,6 @@ def without(files, *endings):
     return {name: data for name, data in files.items() if not name.endswith(endings)}
 
 
-def pull_request(hub, name, files):
-    title = "Adding `safetensors` variant of this model"
-    hub.propose(name, 2, files, title=title, author="SFconvertbot")
-
-
 DEFECTS = {
     "pickled weights": (
         "model opt-350m", "no safetensors at 'main', and no conversion",
@@ -73,7 +68,8 @@ DEFECTS = {
         "model opt-350m", r"conversion refs/pr/2 by SFconvertbot is of other files \(pytorch_model.bin\)",
         lambda hub: (
             hub.add("models", "facebook/opt-350m", PICKLED),
-            pull_request(hub, "facebook/opt-350m", MODEL | {"pytorch_model.bin": b"of main"}),
+            hub.propose("facebook/opt-350m", 2, MODEL | {"pytorch_model.bin": b"of main"},
+                        title="Adding `safetensors` variant of this model", author="SFconvertbot"),
         ),
     ),
     "a revision that is gone": (

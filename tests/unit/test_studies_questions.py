@@ -11,7 +11,6 @@ DELTAS = {"A": 0.1, "B": -0.1, "C": 0.0, "D": 0.0}
 
 @pytest.fixture
 def load(tmp_path):
-    """Load a study of answers, with other keys where they are given."""
     (tmp_path / "answers.csv").write_text("document,label\n")
     own = {
         "models": {"chatgpt": {"source": "answers", "path": "answers.csv"}},
