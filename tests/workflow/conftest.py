@@ -55,5 +55,4 @@ def smoke(of_all_processes, tmp_path) -> Project:
 
 @pytest.fixture
 def unrun(project) -> Project:
-    """The smoke study before its first run."""
     return write_smoke(project)

@@ -20,7 +20,12 @@ def fill(project: Project, hub: Hub) -> None:
     made.frontier_study(hub, TEXTS)
     files = [project.path / "config" / name for name in ("models.yaml", "studies/frontier.yaml")]
     registry, study = (yaml.safe_load(path.read_text(encoding="utf-8")) for path in files)
-    used = {slug for run in study["runs"] for slug in of_run(run)}
+    used = {
+        slug
+        for run in study["runs"]
+        for slug in ([run["model"]] if isinstance(run["model"], str) else run["model"])
+        + run.get("references", [])
+    }
     for entries in (registry, study["models"]):
         for slug in used & set(entries):
             entry = entries[slug] = entries[slug] | {"dtype": "float32"}
@@ -29,11 +34,6 @@ def fill(project: Project, hub: Hub) -> None:
             hub.add_folder("models", entry["hub"], folder, revision=entry.get("revision", "main"))
     for path, changed in zip(files, (registry, study), strict=True):
         path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
-
-
-def of_run(run: dict) -> list[str]:
-    models = run["model"]
-    return [*([models] if isinstance(models, str) else models), *run.get("references", [])]
 
 
 @pytest.mark.full

@@ -4,13 +4,12 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 from projects import ROOT, Project
+
+from hub_server import Hub
 
 SNAKEFILE = """
 configfile: "config/config.yaml"
@@ -28,19 +27,12 @@ use rule * from pretrace
 TABLE = "results/benchmarks/smoke~texts.parquet"
 
 
-class Quiet(SimpleHTTPRequestHandler):
-    def log_message(self, *_) -> None:
-        pass
-
-
 @pytest.fixture
 def served(unrun):
-    """The address of the project's files over HTTP."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(unrun.path)))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    server.server_close()
+    files = [path for path in unrun.path.rglob("*") if path.is_file()]
+    with Hub() as server:
+        server.pages |= {f"/{path.relative_to(unrun.path).as_posix()}": path.read_bytes() for path in files}
+        yield server.url
 
 
 @pytest.fixture
@@ -54,9 +46,7 @@ def elsewhere(unrun, tmp_path) -> Path:
 
 def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
     """What Snakemake says in `folder`, with the library of `library`."""
-    own = Project(folder)
-    scripts = str(library.path / "scripts")
-    return own.smoke(*arguments, PYTHONPATH=scripts).stdout
+    return Project(folder).smoke(*arguments, PYTHONPATH=str(library.path / "scripts")).stdout
 
 
 @pytest.mark.parametrize("source", [pytest.param("folder", marks=pytest.mark.full), "address"])

@@ -42,7 +42,6 @@ def architecture(slug: str) -> str:
 
 
 def test_the_paper_study_plans_in_a_moment(project):
-    """Every job of the study is known before anything is fetched."""
     start = time.monotonic()
     planned = project.run("--dry-run", "--quiet", "all", "--cores", "2", "--config", "study=paper").stdout
     assert time.monotonic() - start < 30

@@ -126,15 +126,6 @@ def test_jobs_go_to_kubernetes_with_the_volume_of_the_profile(unrun):
         assert container["volumeMounts"][0]["mountPath"] == "/project"
 
 
-def planned(project: Project, profile: str) -> str:
-    """What a dry run with a profile of the project shows."""
-    said = project.run(
-        "--dry-run", "--workflow-profile", profile, "--config", "study=smoke/smoke.yaml"
-    ).stdout  # fmt: skip
-    assert f"Using workflow specific profile profiles/{profile}" in said
-    return said
-
-
 @pytest.mark.full
 def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     study, figure = unrun.study(), "results/smoke/figures/surp_figure3.svg"
@@ -149,12 +140,6 @@ def test_jobs_of_a_figure_asked_by_its_path_compute_what_it_shows(unrun):
     assert "Nothing to be done" in unrun.run(figure, "--config", "study=smoke/smoke.yaml").stdout
 
 
-def rules_of_group(said: str, group: str) -> list[str]:
-    """The rules of the jobs that are one submission, by what a dry run shows of it."""
-    (members,) = re.findall(rf"\] Group job {re.escape(group)} .*\n((?:\n|    .*\n)*)", said)
-    return re.findall(r"^    rule (\w+):", members, re.M)
-
-
 @pytest.mark.parametrize(
     "profile",
     [
@@ -164,13 +149,14 @@ def rules_of_group(said: str, group: str) -> list[str]:
     ],
 )
 def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_metrics(unrun, profile):
-    said = planned(unrun, profile)
+    said = unrun.run("--dry-run", "--workflow-profile", profile, "--config", "study=smoke/smoke.yaml").stdout
+    assert f"Using workflow specific profile profiles/{profile}" in said
     if profile == "gpu":
         assert "run_passes" in said
         return
-    assert rules_of_group(said, "evaluation") == [
-        "compute_statistic", "evaluate_methods", "score_methods"
-    ]  # fmt: skip
+    (members,) = re.findall(r"\] Group job evaluation .*\n((?:\n|    .*\n)*)", said)
+    rules = re.findall(r"^    rule (\w+):", members, re.M)
+    assert rules == ["compute_statistic", "evaluate_methods", "score_methods"]
     assert said.count("Group job") == 1, "other jobs do not wait for each other"
 
 
