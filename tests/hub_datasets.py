@@ -62,7 +62,6 @@ def comma_separated(rows: Sequence[dict[str, Any]], separator: str = ",") -> byt
 
 
 def split(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, bytes]:
-    """A split's one file as the hub writes it."""
     return {f"data/{name}-00000-of-00001.parquet": parquet(rows)}
 
 
@@ -309,7 +308,6 @@ def dataset_inference(rows: int = 6) -> dict[str, bytes]:
 
 
 def frontier_study(hub: Hub, rows: int = 6) -> None:
-    """Every data set of the frontier study."""
     for seed, name in enumerate(("biographies_yago", "passages_wikipedia", "testset_mmlu")):
         hub.add("datasets", f"allegrolab/{name}", hubble(rows, seed))
     hub.add("datasets", "imperial-cpg/copyright-traps", copyright_traps(rows))

@@ -152,7 +152,10 @@ class Hub(LocalServer):
             about = {"private": False, "tags": [], "downloads": 0, "likes": 0}
             about |= {
                 "gated": bool(repository.token),
-                "siblings": [_sibling(path, data) for path, data in files],
+                # the hub leaves out all but the name unless it is asked for blobs
+                "siblings": [
+                    {"rfilename": path, "size": len(data), "blobId": _git_blob(data)} for path, data in files
+                ],
             }
             value = {"id": key[1], "sha": place[0], **about}
             if what == "tree":
@@ -224,11 +227,6 @@ def _refuse(request: Request, status: int, code: str, about: str, **headers: str
 def _refuse_unknown(request: Request) -> None:
     status = 404 if request.headers.get("Authorization") else 401
     _refuse(request, status, "RepoNotFound", "Repository not found")
-
-
-def _sibling(path: str, data: bytes) -> dict[str, Any]:
-    """A file in a repository's information; the hub leaves out all but the name unless it is asked for blobs."""
-    return {"rfilename": path, "size": len(data), "blobId": _git_blob(data)}
 
 
 def _described(path: str, data: bytes) -> dict[str, Any]:

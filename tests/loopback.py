@@ -101,14 +101,12 @@ def api_at(url: str, **keys: Any) -> dict[str, Any]:
 
 
 def client_at(url: str, store: Any, *, budget_usd: float = 0, **keys: Any) -> ApiClient:
-    """A client of that model."""
     return ApiClient(Endpoint(name="tested", **api_at(url, **keys)), store, budget_usd=budget_usd)
 
 
 def completion(
     text: str, *, prompt_tokens: int = 10, completion_tokens: int = 1, **choice: Any
 ) -> dict[str, Any]:
-    """An answer of the completions endpoint."""
     usage = {"prompt_tokens": prompt_tokens, "completion_tokens": completion_tokens,
              "total_tokens": prompt_tokens + completion_tokens}  # fmt: skip
     return {"id": "x", "object": "completion", "created": 0, "model": "m", "usage": usage,

@@ -56,9 +56,7 @@ def share(sizes: str, documents: tuple[int, int], icc: float, draw: Draw, shift:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--times", type=int, default=400)
     times = parser.parse_args().times
     print(f"Percent with p <= {LEVEL:g} at ICC {' / '.join(map(str, ICCS))}\n")

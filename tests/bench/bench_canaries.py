@@ -31,9 +31,7 @@ def power(canaries: int, twins: int, effect: float, repetitions: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=1000)
     given = parser.parse_args()
     print(f"| canaries | twins of each | {' | '.join(f'effect {effect:g}' for effect in EFFECTS)} |")

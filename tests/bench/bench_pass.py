@@ -83,9 +83,7 @@ class Clock:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
     parser.add_argument("--tokens", type=int, default=76, help="of a text; 64 English words are about 76")
     for name, count in (("texts", 96), ("batch-tokens", 2048), ("threads", 2), ("repetitions", 5)):

@@ -86,13 +86,11 @@ def main() -> None:
     print(
         "| texts | rule | windows | left out | emitted | share | highest p |\n|---|---|--:|--:|--:|--:|--:|"
     )
-    for (kind, texts), rule in product(
-        [
-            (kind, [scored(model, tokenizer, text, given.tokens) for text in texts])
-            for kind, texts in kinds.items()
-        ],
-        RULES,
-    ):
+    read = [
+        (kind, [scored(model, tokenizer, text, given.tokens) for text in texts])
+        for kind, texts in kinds.items()
+    ]
+    for (kind, texts), rule in product(read, RULES):
         kept = []
         for ids, log_p in texts:
             if len(ids) < 2 * SIZE:

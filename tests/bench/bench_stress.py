@@ -64,13 +64,9 @@ def verdict_of(audited: pd.DataFrame, known: pd.DataFrame) -> tuple[str, float]:
     table = table.assign(text_id=table.index.map("{:06d}".format), length=WORDS, fold=0)
     table = table.astype({"label": "Int64", "length": "Int64"})
     scores = table.melt("text_id", [*METHODS], "method", "score").rename(columns={"text_id": "id"})
+    settings = scores["method"].map(METHODS)
     scores = scores.assign(
-        unit="text",
-        setting=scores["method"].map(METHODS),
-        view="original",
-        start_token=START,
-        draw=pd.NA,
-        reference="",
+        unit="text", setting=settings, view="original", start_token=START, draw=pd.NA, reference=""
     )
     scored = ScoredBenchmark("stress", scores, table)
     result = verdict(audit(scored, scored, [RUN]))
@@ -400,9 +396,7 @@ def table(title: str, head: list[str], rows: Iterator[list[str]]) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=Path("results"), help="of a finished embedded study")
     parser.add_argument("--draws", type=int, default=12)
     given = parser.parse_args()

@@ -330,9 +330,7 @@ def largest(values: Iterable[float]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkouts", type=Path, help="the folder of the authors' repositories")
     parser.add_argument("--results", type=Path, default=Path("results"), help="with the embedded study")
     parser.add_argument("--texts", type=int, default=8, help="of each of two lengths")

@@ -79,14 +79,12 @@ def audited(model: str, benchmark: str) -> Row:
 
 def answered(model: str, metric: str, *columns: str) -> Row:
     """Return DE-COP's row of released answers; the mean of ten resamples, as published, scatters by 0.01."""
-    where = (
-        ("model", f"{model}-released"),
-        ("method", "de_cop"),
-        ("metric", metric),
-        ("selection", "default"),
-    )
+    named = {"model": f"{model}-released", "method": "de_cop", "metric": metric, "selection": "default"}
     return Row(
-        "tables/de_cop_table2.csv", where, columns or INTERVAL, tolerance=0.01 if metric == "auc" else 0.03
+        "tables/de_cop_table2.csv",
+        (*named.items(),),
+        columns or INTERVAL,
+        tolerance=0.01 if metric == "auc" else 0.03,
     )
 
 
@@ -283,7 +281,6 @@ def value_of(tables: pd.DataFrame, source: Found, column: str) -> float:
 
 
 def match_of(sentence: str, text: str) -> re.Match[str] | None:
-    """Find a sentence; its groups are the numbers."""
     return re.search(re.escape(sentence).replace(r"\{\}", NUMBER), text)
 
 

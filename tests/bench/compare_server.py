@@ -58,9 +58,7 @@ def table(answers: Sequence[Letters]) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path, help="checkpoint.json")
     parser.add_argument("--url")
     parser.add_argument("--model", default="smollm2", help="the model's name on the server")
