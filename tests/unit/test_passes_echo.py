@@ -135,7 +135,7 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoin
 def test_numbers_that_are_no_log_probabilities_are_refused_at_the_first_answer(
     run, serving, offers, told, says
 ):
-    """Issue 36: logits and other scores of a server were stored as log-probabilities."""
+    """Logits and other scores of a server were stored as log-probabilities."""
     with serving("llama", told=told) as server, pytest.raises(InputError, match=says):
         run("llama", [request(statistics="likeliest" if "top40" in offers else "logprobs")], url=server.url,
             attempts=3, **offers)  # fmt: skip

@@ -43,7 +43,7 @@ def test_no_space_is_added_before_later_shots(prepending: Any, prefix: str, sepa
 
 @pytest.mark.parametrize("joined", ["\n\n", "\n\n\n", "x\n"])
 def test_a_newline_stays_where_a_tokenizer_joins_newlines(joined: str) -> None:
-    """Issue 36: behind a newline, the token of two newlines was cut away as if it were one."""
+    """Behind a newline, the token of two newlines was cut away as if it were one."""
     tokenizer = made_up_tokenizers.llama([AddedToken(joined, normalized=False)])
     wrapped = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
     shots = prompt_prefix(wrapped, "nonmember;separator=newline")
