@@ -59,11 +59,10 @@ def draw_bars(
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
-        axis.set(xlabel=facet.x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
-        return handles | {name: axis.axhline(level, **style.line) for name, (level, style) in across.items()}
+        axis.set_ylim(0, min(1.12, highest * 1.18))
+        return {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
 
-    figure = draw_facets(facets, draw, heights=[2.4] * len(facets), widths=(3.6, PAGE * 2 / 3, PAGE))
+    figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 

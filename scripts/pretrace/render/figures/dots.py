@@ -15,7 +15,6 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
-    CHANCE_STYLE,
     COLUMNS,
     EDGE,
     GREY,
@@ -38,27 +37,29 @@ from pretrace.render.results import Results, beside_controls, for_the_best, of_p
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
 
-def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], **layout: Any) -> Any:
+def draw_dots(
+    facets: Sequence[Facet], styles: Mapping[str, LineStyle], widths: Sequence[float] = COLUMNS
+) -> Any:
     """Return the figure: a colour and marker a series, a line a place, from the top; all facets have one scale.
 
-    Rows of a facet's frame are dots `line, series, value, low, high`. `layout`: as of `draw_facets`.
+    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of `draw_facets`.
     """
-    most = max(len(facet.ticks) for facet in facets)
     dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
     ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
-        axis.set(xlabel=facet.x_label, xlim=(low - margin, high + margin))
+        axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
-    row = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    most = max(len(facet.ticks) for facet in facets)
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
     names = [name for facet in facets for name in facet.ticks.values() if len(facet.ticks) <= NAMED]
-    usual: dict[str, Any] = {"heights": [row] * len(facets), "share_y": same_lines}
-    usual["beside"] = EDGE + LETTER * max(map(len, names), default=0)
-    return draw_facets(facets, draw, **usual | layout)
+    beside = EDGE + LETTER * max(map(len, names), default=0)
+    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    layout: dict[str, Any] = {"widths": widths, "share_y": same_lines, "beside": beside, "height": height}
+    return draw_facets(facets, draw, level=True, **layout)
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -76,8 +77,6 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
                                        color=style.color, markerfacecolor="none" if style.hollow else style.color,
                                        markeredgewidth=1.0 if style.hollow else 0.0,
                                        alpha=style.alpha, zorder=4)  # fmt: skip
-    for name, (x, style) in facet.across.items():
-        handles[name] = axis.axvline(x, **style.line, zorder=0)
     axis.set_yticks([*place.values()] if named else [], [*facet.ticks.values()] if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
@@ -219,11 +218,9 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
         at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
         x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
-        facets.append(
-            Facet(_panel_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
-        )
-    heights = [0.6 + 0.125 * len(facet.ticks) for facet in facets]
-    figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=(COLUMNS[0], PAGE))
+        layout: dict[str, Any] = {"across": chance_of(artifact.metric), "height": 0.6 + 0.125 * len(lines)}
+        facets.append(Facet(_panel_heading(panel), own, x_label, ticks=lines, **layout))
+    figure = draw_dots(facets, HEADLINE_STYLES, (COLUMNS[0], PAGE))
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
 

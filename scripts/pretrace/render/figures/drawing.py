@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from textwrap import wrap
@@ -250,13 +250,14 @@ class LineStyle:
 
 
 CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
+UPRIGHT_STYLE = LineStyle(GREY, (0, (1, 1.5)), 0.7)
 CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
 
 
-def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
+def chance_of(metric: str, style: LineStyle = CHANCE_STYLE) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
+    return {} if level is None else {"chance": (level, style)}
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ class Facet:
 
     `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
     names in the legend; `upright` dotted ones at a place. `beside`: a text at the right of a place's line. `banded`:
-    intervals are bands (default, for few lines).
+    intervals are bands (default, for few lines). `height`: of the axes with their title (inches).
     """
 
     title: str
@@ -277,26 +278,35 @@ class Facet:
     upright: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[Any, str] = field(default_factory=dict)
     banded: bool | None = None
+    height: float | None = None
+
+    def draw_levels(self, axis: Axes, *, level: bool) -> dict[str, Line2D]:
+        """Draw `across` and `upright` and return them by name. `level`: values are on the x axis."""
+        line = partial(axis.axvline, zorder=0) if level else axis.axhline
+        across = {name: line(value, **style.line) for name, (value, style) in self.across.items()}
+        return across | {name: axis.axvline(x, **UPRIGHT_STYLE.line) for name, x in self.upright.items()}
 
 
 def draw_facets(
     facets: Sequence[Facet],
-    draw: Callable[[Axes, Facet], Mapping[str, Any]],
+    draw: Callable[[Axes, Facet], dict[str, Any]],
     *,
-    heights: Sequence[float],
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
     share_y: bool = True,
     beside: float = EDGE,
+    level: bool = False,
+    height: float = 2.4,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`; two are stacked.
 
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its handles for the legend.
 
-    `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
-    one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
-    axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
-    (inches); a title wider than the rest of its column gets more lines, and its row more height.
+    A row is as high as its highest axes. `widths`: of a figure with one, two and three columns (inches). Several axes
+    get letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
+    `heading`: above all axes. `beside`: width of what is left of axes (inches); a title wider than the rest of its
+    column gets more lines, and its row more height. `level`: values are on the x axis. `height`: of facets without
+    their own (inches).
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
@@ -307,19 +317,21 @@ def draw_facets(
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
     fitting = [wrap_title(title, width / columns - beside) for title in lettered]
     heights = [
-        height + LINE * (title.count("\n") - facet.title.count("\n"))
-        for height, title, facet in zip(heights, fitting, facets, strict=True)
+        (facet.height or height) + LINE * (title.count("\n") - facet.title.count("\n"))
+        for title, facet in zip(fitting, facets, strict=True)
     ]
     rows = [max(heights[n : n + columns]) for n in range(0, len(facets), columns)]
-    height = sum(rows) + (0.2 if heading else 0.0)
+    total = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
-    with sheet(width, height) as figure:
+    with sheet(width, total) as figure:
         grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
         if heading:
             figure.suptitle(heading, fontsize=8)
         label = ""
         for number, (axis, title, facet) in enumerate(zip(grid.flat, fitting, facets, strict=False)):
-            handles |= draw(axis, facet)
+            levels = facet.draw_levels(axis, level=level)
+            handles |= draw(axis, facet) | levels
+            axis.set_xlabel(facet.x_label)
             axis.set_title(title, loc="left", fontsize=7)
             if facet.y_label and (number % columns == 0 or facet.y_label != label):
                 axis.set_ylabel(facet.y_label)
@@ -328,7 +340,7 @@ def draw_facets(
             axis.set_visible(False)
         if handles:
             legend_rows = -(-len(handles) // legend_columns(list(handles), width))
-            figure.set_size_inches(width, height + 0.16 * legend_rows + 0.2)
+            figure.set_size_inches(width, total + 0.16 * legend_rows + 0.2)
             draw_legend(figure, handles)
     return figure
 

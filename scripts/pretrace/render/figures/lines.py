@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import PANEL_KEYS, Record
@@ -39,7 +38,7 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
+LEVEL_STYLE = LineStyle(GREY, "-", 0.7)
 
 
 def draw_lines(
@@ -47,7 +46,6 @@ def draw_lines(
     styles: Mapping[Any, LineStyle],
     names: Mapping[Any, str],
     *,
-    height: float = 2.4,
     heading: str = "",
     legends: bool = False,
 ) -> Any:
@@ -58,18 +56,9 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
     """
     handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
-    lines = [(facet.across, LEVEL_STYLE) for facet in facets] + [
-        (facet.upright, UPRIGHT_STYLE) for facet in facets
-    ]
-    handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
-        for level, _ in facet.across.values():
-            axis.axhline(level, **LEVEL_STYLE.line)
-        for place in facet.upright.values():
-            axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
-        axis.set_xlabel(facet.x_label)
         if facet.ticks:
             _name_ticks(axis, facet.ticks)
         elif len(places) <= 16 and all(place == int(place) for place in places):
@@ -86,7 +75,7 @@ def draw_lines(
         )
         return {}
 
-    return draw_facets(facets, draw, heights=[height] * len(facets), heading=heading)
+    return draw_facets(facets, draw, heading=heading)
 
 
 def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
@@ -163,14 +152,13 @@ def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names:
             y_label=facet.y_label.replace(", with", ",\nwith"),
             frame=facet.frame[facet.frame["series"] == method],
             banded=False,
+            height=1.45,
         )
         for facet in facets
         for method, name in names.items()
     ]
     heading = facets[0].title if len(facets) == 1 else ""
-    return draw_lines(
-        [facet for facet in small if len(facet.frame)], styles, {}, height=1.45, heading=heading
-    )
+    return draw_lines([facet for facet in small if len(facet.frame)], styles, {}, heading=heading)
 
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
@@ -229,7 +217,7 @@ def _metric_facet(
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
     y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric))
+    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric, LEVEL_STYLE))
 
 
 SHIFTS = {
