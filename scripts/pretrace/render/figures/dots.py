@@ -282,8 +282,9 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     answers = headline_answers(frame)
     if not answers:
         return []
-    columns = [[head, *(cells[head] for _, cells, _ in answers[:LINES])] for head in answers[0][1]]
-    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, *_ in answers[:LINES])]]
+    heads = [head for head in answers[0][1] if head != MEANING]
+    columns = [[head, *(cells[head] for _, cells in answers[:LINES])] for head in heads]
+    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, _ in answers[:LINES])]]
     widths = [max(len(line) for name in names for line in name)]
     widths += [max(map(len, column)) for column in columns]
     lines = []
@@ -292,8 +293,11 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     return lines + ([f"and {len(answers) - LINES} more, in the report"] if len(answers) > LINES else [])
 
 
-def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str]]:
-    """Return of each panel of `headline`'s data its name, its best method and the controls by header, and `_meaning`.
+MEANING = "what it means"
+
+
+def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
+    """Return of each panel of `headline`'s data its name, and its best method, controls and `MEANING` by header.
 
     A column that no panel fills is left out.
     """
@@ -303,7 +307,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str
         return []
     metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
     most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
-    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos"]
+    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos", MEANING]
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
@@ -312,13 +316,12 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str
             method_label(row["method"]),
             best_text(row),
             with_interval(estimate(own)) if own else "",
-            ""
-            if rank is None
-            else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
+            f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}" if rank else "",
+            _meaning(row, own),
         ]
-        answers.append((row["label"], dict(zip(heads, cells, strict=True)), _meaning(row, own)))
-    filled = [head for head in heads if any(cells[head] for _, cells, _ in answers)]
-    return [(name, {head: cells[head] for head in filled}, meaning) for name, cells, meaning in answers]
+        answers.append((row["label"], dict(zip(heads, cells, strict=True))))
+    filled = [head for head in heads if any(cells[head] for _, cells in answers)]
+    return [(name, {head: cells[head] for head in filled}) for name, cells in answers]
 
 
 def _meaning(row: Record, blind: Record | None) -> str:
