@@ -78,9 +78,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-logging.getLogger("matplotlib.font_manager").setLevel(
-    logging.ERROR
-)  # a font of another weight needs no warning
+# a font of another weight needs no warning
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 @cache
