@@ -200,7 +200,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
-        label=[_panel_heading(panels[panel]) for panel in frame["panel"]],
+        label=[panels[place].heading for place in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         best_low=ends["low"],
         best_high=ends["high"],
@@ -219,17 +219,10 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
         x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
         layout: dict[str, Any] = {"across": chance_of(artifact.metric), "height": 0.6 + 0.125 * len(lines)}
-        facets.append(Facet(_panel_heading(panel), own, x_label, ticks=lines, **layout))
+        facets.append(Facet(panel.heading, own, x_label, ticks=lines, **layout))
     figure = draw_dots(facets, HEADLINE_STYLES, (COLUMNS[0], PAGE))
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
-
-
-def _panel_heading(panel: Panel) -> str:
-    """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
-    if panel.label is not None:
-        return panel.name
-    return f"{panel.name_without_model}, {panel.title_of(panel.model)}"
 
 
 MOST_NAMED = 3  # panels that the reading names; of more it counts
@@ -245,7 +238,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     tests = models.loc[~models["null_model"], "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row)} on {_panel_heading(panels[row['panel']])}"
+        f"{method_label(row['method'])} {best_text(row)} on {panels[row['panel']].heading}"
         for row in found[:MOST_NAMED]
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""

@@ -45,12 +45,15 @@ def _papers_shown(papers: Mapping[str, Paper], compared: pd.DataFrame) -> dict[s
     """Return the papers that are compared with the protocols that the study measured, or all if it measured none."""
     measured = compared[compared["measured"].notna()].groupby("paper")["protocol"].agg(set)
     return {
-        paper: papers[paper].model_copy(update={"protocols": {
-            name: says for name, says in papers[paper].protocols.items()
-            if name in measured.get(paper, papers[paper].protocols)
-        }})
+        paper: papers[paper].replaced(
+            protocols={
+                name: says
+                for name, says in papers[paper].protocols.items()
+                if name in measured.get(paper, papers[paper].protocols)
+            }
+        )
         for paper in compared["paper"].unique()
-    }  # fmt: skip
+    }
 
 
 def compared_of(artifact: Artifact, results: Results) -> pd.DataFrame:
