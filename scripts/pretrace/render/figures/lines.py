@@ -28,7 +28,7 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
-from pretrace.render.results import Results, long_frame, number_record, of_panels
+from pretrace.render.results import Results, long_frame, number_record, of_panels, of_set
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
@@ -239,10 +239,7 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        frame = results.rows(artifact, panel, "shift")
-        # where no text was drawn as a shot, there are no other sets
-        has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
-        frame = frame[frame["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
+        frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
