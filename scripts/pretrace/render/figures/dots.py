@@ -72,7 +72,7 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        size = style.width if named else 1.6
+        size = style.size if named else 1.6
         (handles[series],) = axis.plot(dots["value"], y, linestyle="none", marker=style.marker, markersize=size,
                                        color=style.color, markerfacecolor="none" if style.hollow else style.color,
                                        markeredgewidth=1.0 if style.hollow else 0.0,
@@ -106,17 +106,19 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
             for control, dashes in CONTROL_DASHES.items()
             if control in levels
         }
-        named = of_document(artifact, panel, frame)
-        values = [with_interval(estimate(row)) for row in records_of(named)]
-        beside = {}
-        for line, value in zip(named.index.tolist(), values, strict=True):
+        named, beside = of_document(artifact, panel, frame), {}
+        for line, row in zip(named.index.tolist(), records_of(named), strict=True):
+            value = with_interval(estimate(row))
             beside[line] = f"{lines[line]}\n{value}"
             readings.append(f"{panel.name}, right answers about {lines[line]}: {value}.")
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
         ticks = dict(reversed(lines.items()))
         facets.append(Facet(title, dots, label, ticks=ticks, across=across, beside=beside))
-    styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
+    styles = {
+        "members": LineStyle(MEMBER, "", size=4),
+        "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
+    }
     figure = draw_dots(facets, styles)
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
     return Drawing(figure, frame, " ".join([*readings, *results.cautions(panels)]))
@@ -125,9 +127,9 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
 RANK_STYLES = {
-    PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6),
-    ENDS: LineStyle(GREY, "", 4, "s", hollow=True),
-    OWN: LineStyle(VERMILION, "", 4.5, "D"),
+    PLACEBO: LineStyle(GREY, "", size=3, alpha=0.6),
+    ENDS: LineStyle(GREY, "", marker="s", size=4, hollow=True),
+    OWN: LineStyle(VERMILION, "", marker="D", size=4.5),
 }
 
 
@@ -183,9 +185,9 @@ def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequ
 
 SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
 HEADLINE_STYLES = {
-    SEEING: LineStyle(BLUE, "", 4, "o", shift=-0.12),
-    BLINDLY: LineStyle(GREY, "", 4, "o", shift=-0.12),
-    ON_PLACEBOS: LineStyle(VERMILION, "", 3, "D", hollow=True, shift=0.2),
+    SEEING: LineStyle(BLUE, "", size=4, shift=-0.12),
+    BLINDLY: LineStyle(GREY, "", size=4, shift=-0.12),
+    ON_PLACEBOS: LineStyle(VERMILION, "", marker="D", size=3, hollow=True, shift=0.2),
 }
 
 

@@ -223,7 +223,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour, a dash pattern and a marker. For dots, `width` is their size (points), `shift` moves them down."""
+    """A colour, a dash pattern, and a marker of a `size` (points). `shift` moves dots down."""
 
     color: str
     dashes: Any
@@ -232,6 +232,7 @@ class LineStyle:
     alpha: float = 1.0
     hollow: bool = False
     shift: float = 0.0
+    size: float = 3.6
 
     @property
     def line(self) -> dict[str, Any]:
@@ -241,7 +242,7 @@ class LineStyle:
     @property
     def marked(self) -> dict[str, Any]:
         """Return the style of a line with markers as arguments of matplotlib."""
-        return self.line | {"marker": self.marker, "markersize": 3.6}
+        return self.line | {"marker": self.marker, "markersize": self.size}
 
     def handle(self) -> Line2D:
         """Return the line's sample in a legend."""
@@ -249,8 +250,8 @@ class LineStyle:
 
 
 CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
-UPRIGHT_STYLE = LineStyle(GREY, (0, (1, 1.5)), 0.7)
-CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
+LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
+CLASS_STYLES = {1: LineStyle(MEMBER, "-", size=4), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^", size=4)}
 
 
 def chance_of(metric: str, style: LineStyle = CHANCE_STYLE) -> dict[str, tuple[float, LineStyle]]:

@@ -15,7 +15,7 @@ from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (
-    GREY,
+    LEVEL_STYLE,
     MEMBER,
     NONMEMBER,
     Drawing,
@@ -36,9 +36,6 @@ SHIFTED = 0.1  # at most this part of the distance of two ticks lies between a p
 SMOOTHING = 25  # training loss is drawn as a moving mean over this part of all steps
 CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
-
-
-LEVEL_STYLE = LineStyle(GREY, "-", 0.7)
 
 
 def draw_lines(
