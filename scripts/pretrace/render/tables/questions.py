@@ -65,13 +65,12 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
     rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
     for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
-        method = named_variant(own[0]["method"], own[0]["setting"])
-        rows = [
-            estimate_record(
-                place, panel, {**row, "method": method}, selection="grid", star=False, metric=row["metric"]
-            )
-            for row in own
-        ]
+        method, about = (
+            named_variant(own[0]["method"], own[0]["setting"]),
+            {"selection": "grid", "star": False},
+        )
+        named = [row | {"method": method} for row in own]
+        rows = [estimate_record(place, panel, row, **about, metric=row["metric"]) for row in named]
         yield from rows
         if len(own) == len(ACCURACIES):
             by_metric = {row["metric"]: estimate(row) for row in own}
