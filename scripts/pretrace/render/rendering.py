@@ -82,9 +82,10 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
 
 def _empty_figure(frame: pd.DataFrame) -> Any:
     # not at the top: a third of the time of a table is the import of matplotlib
-    from pretrace.render.figures.drawing import Drawing
+    from pretrace.render.figures.drawing import LINE, PAGE, Drawing, sheet
 
-    return Drawing.empty(frame)
+    with sheet(PAGE, LINE) as figure:
+        return Drawing(figure, frame)
 
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:

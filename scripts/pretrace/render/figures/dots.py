@@ -72,11 +72,9 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        size = style.size if named else 1.6
-        (handles[series],) = axis.plot(dots["value"], y, linestyle="none", marker=style.marker, markersize=size,
-                                       color=style.color, markerfacecolor="none" if style.hollow else style.color,
-                                       markeredgewidth=1.0 if style.hollow else 0.0,
-                                       alpha=style.alpha, zorder=4)  # fmt: skip
+        look = style.marked | {"alpha": style.alpha, "markersize": style.size if named else 1.6}
+        look |= {"markerfacecolor": "none"} if style.hollow else {"markeredgewidth": 0}
+        (handles[series],) = axis.plot(dots["value"], y, **look, zorder=4)
     axis.set_yticks([*place.values()] if named else [], [*facet.ticks.values()] if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
@@ -85,8 +83,10 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
     return handles
 
 
-CONTROL_DASHES = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
-"""The dashes of their lines."""
+CONTROL_STYLES = {
+    "longest_option": LineStyle(GREY, (0, (4, 2)), 0.9),
+    "odd_one_out": LineStyle(GREY, (0, (1, 1.5)), 0.9),
+}
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
@@ -102,8 +102,8 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
-            marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
-            for control, dashes in CONTROL_DASHES.items()
+            marked_label(control): (float(levels[control]), style)
+            for control, style in CONTROL_STYLES.items()
             if control in levels
         }
         named, beside = of_document(artifact, panel, frame), {}

@@ -188,12 +188,6 @@ class Drawing:
     frame: pd.DataFrame
     reading: str = ""
 
-    @classmethod
-    def empty(cls, frame: pd.DataFrame) -> "Drawing":
-        """Return a figure without a panel, for `missing` to say why."""
-        with sheet(PAGE, LINE) as figure:
-            return cls(figure, frame)
-
     def with_notes(self, notes: Sequence[str]) -> "Drawing":
         """Return the figure with further sentences in its reading."""
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))

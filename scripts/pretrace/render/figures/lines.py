@@ -240,10 +240,8 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
-        label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(
-            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL_STYLE)})
-        )
+        labels = "shots in the prefix", "signed Wasserstein distance\n(nats a token), with 95 % interval"
+        facets.append(Facet(panel.name, points, *labels, across={"no shift": (0.0, LEVEL_STYLE)}))
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {
         (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}" for label, kind in SHIFTS
