@@ -12,7 +12,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
-from pretrace.evaluation.placebos import PLACEBO_KEYS as PLACEBO_KEYS
+from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
@@ -135,9 +135,8 @@ class Results:
         """
         if not self.has(kind, panel.pair):
             return pd.DataFrame()
-        return rows_like(
-            self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
-        )
+        keys = PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
+        return rows_like(self.read(kind, panel.pair), row, keys)
 
     def texts(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""

@@ -56,11 +56,8 @@ def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
 def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
-    other_unit = f" {record['length_unit']}" if record["length_unit"] != "words" else ""
-    yield (
-        "Length (words)",
-        Cell() if record["length"] is None else Cell(words=f"{record['length']}{other_unit}"),
-    )
+    length = f"{record['length']} {record['length_unit']}".removesuffix(" words")
+    yield "Length (words)", Cell() if record["length"] is None else Cell(words=length)
     yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
     ratio = record["member_ratio"]
     yield "Non-members", Cell() if ratio is None else Cell(words=f"{100 * (1 - ratio):.1f} %")
@@ -130,7 +127,7 @@ def _seconds_by_passes(
         if view["view"] == "original" and not view["prefix"] and not view["windows"]
         if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
     ]
-    seconds = {}
+    seconds: dict[str, float] = {}
     for method in filter(METHODS.__contains__, methods):
         if METHODS[method].scope == "text" and BY_ITSELF.issuperset(METHODS[method].needs):
             altered = ("", *sorted(altered_views([method])))

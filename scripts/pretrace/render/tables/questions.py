@@ -70,13 +70,13 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
             {"selection": "grid", "star": False},
         )
         named = [row | {"method": method} for row in own]
-        rows = [estimate_record(place, panel, row, **about, metric=row["metric"]) for row in named]
-        yield from rows
+        shown = [estimate_record(place, panel, row, **about, metric=row["metric"]) for row in named]
+        yield from shown
         if len(own) == len(ACCURACIES):
             by_metric = {row["metric"]: estimate(row) for row in own}
             value, low, high = difference(*(by_metric[metric] for metric in ACCURACIES))
             gap = {"metric": "gap", "value": value, "low": low, "high": high, "marks": ""}
-            yield rows[0] | gap | dict.fromkeys(("n_members", "n_nonmembers"))
+            yield shown[0] | gap | dict.fromkeys(("n_members", "n_nonmembers"))
 
 
 def _order(record: Record) -> tuple[Any, ...]:
