@@ -63,7 +63,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
 
 def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
-    beating = "no test" if pd.isna(beats) else "yes" if beats else "no"
+    beating: str = "no test" if pd.isna(beats) else "yes" if beats else "no"
     first = rank == 1 and not record["control"]
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]})
