@@ -123,16 +123,10 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
             answers += headline_answers(frame)
     if not answers:
         return ""
-    heads = sorted(
-        dict.fromkeys(head for _, cells in answers for head in cells), key=lambda head: head == MEANING
-    )
+    heads = list(dict.fromkeys(head for _, cells in answers for head in cells))
+    heads.sort(key=lambda head: head == MEANING)
     rows = (
-        (
-            name,
-            ((head, Cell(words=words)) for head, words in (dict.fromkeys(heads, "") | cells).items()),
-            False,
-        )
-        for name, cells in answers
+        (name, [(head, Cell(words=cells.get(head, ""))) for head in heads], False) for name, cells in answers
     )
     blocks = tuple(rows_of("", rows, "texts and model"))
     return table_page(Table("What was found", "found", blocks, (), pd.DataFrame()))

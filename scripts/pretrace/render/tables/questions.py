@@ -65,11 +65,8 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
     rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
     for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
-        method, about = (
-            named_variant(own[0]["method"], own[0]["setting"]),
-            {"selection": "grid", "star": False},
-        )
-        named = [row | {"method": method} for row in own]
+        about = {"selection": "grid", "star": False}
+        named = [row | {"method": named_variant(row["method"], row["setting"])} for row in own]
         shown = [estimate_record(place, panel, row, **about, metric=row["metric"]) for row in named]
         yield from shown
         if len(own) == len(ACCURACIES):
