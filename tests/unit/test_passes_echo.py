@@ -10,11 +10,10 @@ import pytest
 from made_up_jobs import NAMES, benchmark_of, request, target_of
 
 from echo_server import EchoServer
-from llama_server import MEMBER, llama_server, wheel_of_the_model
+from llama_server import llama_server
 from loopback import Loopback, client_at
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.models.api.store import AnswerStore
-from pretrace.models.gguf import convert_gguf
 from pretrace.passes import job
 from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
 from pretrace.runtime.errors import InputError
@@ -117,9 +116,7 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoin
         assert server.requests == before
 
 
-@pytest.mark.parametrize(
-    "offers", [{"echo": True}, {"top40": "prompt_logprobs"}, {"top40": "next_token"}], ids=str
-)
+@pytest.mark.parametrize("offers", [{"echo": True}, {"top40": "prompt_logprobs"}], ids=str)
 @pytest.mark.parametrize(
     ("told", "says"),
     [
@@ -204,20 +201,18 @@ def test_spans_are_found_by_what_the_tokens_spell():
         after(Echo(["\ufffd", "a"], [0, 0]), slice(0, 2), "a")
 
 
-WAYS = ["prompt_logprobs", "next_token"]
 CUT = {"windows": [6, 4, 3]}
 
 
-@pytest.mark.parametrize("top40", WAYS)
 @pytest.mark.parametrize(("kind", "changes"), [("gpt_neox", {}), ("llama", {}), ("llama", CUT)])
-def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes, top40):
+def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes):
     beside = [] if changes else [request(altered="lowercase"), request(**WITH_SHOTS)]
-    few = [TEXTS[0], *TEXTS[3:5], ""]  # each token is a request
+    few = [TEXTS[0], *TEXTS[3:5], ""]
     served_requests, own_requests = (
         [request(statistics=statistics, **changes), *beside] for statistics in ("likeliest", "top40")
     )
     with serving(kind) as server:
-        served = run(kind, served_requests, url=server.url, texts=few, top40=top40)
+        served = run(kind, served_requests, url=server.url, texts=few, top40="prompt_logprobs")
     local = run(kind, own_requests, texts=few)
     assert served[0]["views"][0]["statistics"] == "likeliest"
     for view, own in zip(served[0]["views"], local[0]["views"], strict=True):
@@ -238,45 +233,15 @@ def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, servi
 
 
 @pytest.mark.parametrize(
-    ("errs", "top40", "says"),
+    ("errs", "says"),
     [
-        (
-            {"most": 20},
-            "prompt_logprobs",
-            "malformed answer .* instead of 40; start vLLM with --max-logprobs 40",
-        ),
-        ({"ignored": True}, "prompt_logprobs", "malformed answer .*no prompt_logprobs"),
-        (
-            {"biased": True},
-            "next_token",
-            r"does not tell a token's probability before a bias.* or leave top40 out",
-        ),
-        ({"most": 50}, "next_token", "malformed answer .*no ids and log-probabilities"),
+        ({"most": 20}, "malformed answer .* instead of 40; start vLLM with --max-logprobs 40"),
+        ({"ignored": True}, "malformed answer .*no prompt_logprobs"),
     ],
 )
-def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, top40, says):
+def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, says):
     with serving("llama", **errs) as server, pytest.raises(InputError, match=says):
-        run("llama", [request(statistics="likeliest")], url=server.url, top40=top40, attempts=2)
-
-
-@pytest.mark.full
-def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
-    """llama.cpp, which computes with 4-bit weights, against the same weights dequantised, in float32."""
-    convert_gguf(wheel_of_the_model(), MEMBER, tmp_path / "smollm2")
-    record = tmp_path / "smollm2" / "checkpoint.json"
-    texts = ["We the people of the United States, in order to form a more perfect union, establish justice"]
-    with llama_server(tmp_path) as url:
-        served = run(record, [request(statistics="likeliest")], url=url, texts=texts, top40="next_token")
-    local = run(record, [request(statistics="top40")], texts=texts)
-    [far], [near] = (
-        read_table(folder / manifest["views"][0]["files"][0]["file"]).to_pylist()
-        for manifest, folder in (served, local)
-    )
-    assert far["token_ids"] == near["token_ids"]
-    for key, apart in (("logprobs", 0.15), ("highest", 0.15), ("top40", 0.05)):
-        assert np.abs(np.subtract(far[key], near[key])).mean() < apart
-    for most in (1, 40):
-        assert np.mean(np.less(far["ranks"], most) == np.less(near["ranks"], most)) > 0.9
+        run("llama", [request(statistics="likeliest")], url=server.url, top40="prompt_logprobs", attempts=2)
 
 
 WITHOUT_TORCH = """

@@ -125,10 +125,10 @@ class Api(Keys):
     `top_logprobs`."""
     echo: bool = False
     """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply."""
-    top40: Maybe[Literal["prompt_logprobs", "next_token"]] = None
+    top40: Maybe[Literal["prompt_logprobs"]] = None
     """How the API gives the 40 most likely tokens at each place of a text (`completions` only), for `extraction` and
-    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`; `next_token`, as
-    llama.cpp's server, which is asked once for each token. Needs the entry's `tokenizer` (default, it does not)."""
+    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`. Needs the entry's
+    `tokenizer` (default, it does not)."""
 
     @model_validator(mode="after")
     def _offered(self) -> Self:

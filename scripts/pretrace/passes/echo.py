@@ -191,7 +191,9 @@ class Probe:
                 raise self._wrong(f"does not echo what it is sent, but the tokens {echo.pieces}.")
             if echo.pieces[span.stop - 1] == piece:  # else text and token became other tokens
                 echoed = echo.logprobs[span.stop - 1]
-                if not likeliest.agree(generated, echoed):
+                if not math.isclose(
+                    generated, echoed, abs_tol=0.1, rel_tol=0.02
+                ):  # precision differs by batch
                     raise self._wrong(
                         f"does not score prompts rightly: after '{text}' it generates '{piece}' with log-probability "
                         f"{generated:.3f}, and echoes it with {echoed:.3f}. Its list is probably shifted by a token, "
@@ -316,17 +318,11 @@ class EchoScorer:
     def _likeliest(
         self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
     ) -> Iterator[np.ndarray]:
-        client, start = self._target.client, prompt_prefix.start
-        if client.endpoint.top40 == "next_token" and start not in self._checked:
-            ids = self._target.tokenizer([*PROBE_TEXTS], add_special_tokens=False)["input_ids"]
-            compared = likeliest.check_bias(client, [(*start, *of_text) for of_text in ids])
-            log.info("%s: %d tokens are as likely with a bias as without", self._name, compared)
-            self._checked.add(start)
         texts = []
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
             texts.append((ids, len(ids) - len(request.scored_tokens(prompt_prefix))))
-        return likeliest.score_texts(client, texts, progress, self._target.vocabulary)
+        return likeliest.score_texts(self._target.client, texts, progress, self._target.vocabulary)
 
     def prefix_way(self, prompt_prefix: PromptPrefix) -> None:
         """Return nothing: how a server shares a prefix is not known."""

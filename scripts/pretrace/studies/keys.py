@@ -45,7 +45,7 @@ class Server(Keys):
     echo: Maybe[bool] = None
     """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
     them only methods that ask questions run (default, true for `completions`)."""
-    top40: Maybe[Literal["prompt_logprobs", "next_token"]] = None
+    top40: Maybe[Literal["prompt_logprobs"]] = None
     """How the server gives the 40 most likely tokens at each place of a text, as `top40` of an API's entry (default, it
     does not)."""
     key_env: Maybe[KeyName] = None
