@@ -329,9 +329,6 @@ class StudyFile(Keys):
     """The study's own corpora, with the keys of corpora.yaml."""
     runs: Some[list[WrittenRun]]
     """The runs, with the keys below."""
-    positive_control: bool = True
-    """An audit of a model of the hub, of a wheel or of a folder also scores passages that such models surely read: the
-    benchmark `famous_passages` (default, true if the texts are English)."""
     artifacts: Maybe[Names | dict[str, WrittenArtifact | Panels | None]] = None
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
     the keys below, and then also artifacts of the study's own (default, `headline`, `results_auc` and `results_tpr`;
