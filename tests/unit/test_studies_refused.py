@@ -244,7 +244,7 @@ REFUSED = [
     (panel("onw"), "results_auc.0.run: no run has the id 'onw': did you mean 'own'"),
     (panel({"run": "own", "model": "smollm2"}), "results_auc.0.model: own has no run of 'smollm2': did you mean"),
     (panel({"length": 64}), "results_auc.0: missing key 'model' and 'benchmark' or 'run'"),
-    (study(runs=[AT | {"corpus": "docstrings"}], artifacts={"results_auc": [AT | {"references": ["docstring"]}]}),
+    (study(runs=[AT | {"corpora": ["docstrings"]}], artifacts={"results_auc": [AT | {"references": ["docstring"]}]}),
      "did you mean 'docstrings'"),
     (study(runs=[AT | {"benchmark": "texts"}], artifacts={"results_auc": [AT | {"benchmark": "texts", "subset": "b"}]}),
      "no subset 'b'"),

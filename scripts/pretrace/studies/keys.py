@@ -219,8 +219,6 @@ class WrittenRun(RunKeys, Listed):
     serves: Annotated[Several, Field(alias="for")] = []
     """The artifacts that need this run. If `papers` or `only` select none of them, the run is left out (default,
     the artifacts that show its model and benchmark)."""
-    corpus: Maybe[str] = None
-    """Short for `corpora` with one entry."""
     corpora: Names = []
     """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
     draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
