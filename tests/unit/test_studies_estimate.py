@@ -103,7 +103,7 @@ def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
 ):
     (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1, "document": "d"}\n')
     keys = {
-        "models": {"far": {"source": "openai", "api": API | offered}},
+        "models": {"far": {"source": "openai", "api": API | offered, "tokenizer": "smollm2-135m"}},
         "benchmarks": {"own": {"source": "local", "path": "texts.jsonl", "question": "book"}},
         "runs": [{"model": "far", "benchmark": "own"} | run],
     }

@@ -250,7 +250,6 @@ def _compute_chunk(
 
     prefix = task.prompt_prefix
     values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
-    requests = engine.tokenised(requests, values, prefix)
     cost.texts = len(requests)
     cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)

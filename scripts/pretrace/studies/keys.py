@@ -44,7 +44,7 @@ class Server(Keys):
     """`chat`: the server applies the model's chat template, as a local job does."""
     echo: Maybe[bool] = None
     """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
-    them only methods that ask questions run (default, true for `completions`)."""
+    them only methods that ask questions run (default, true for `completions` if the entry has a `tokenizer`)."""
     top40: Maybe[Literal["prompt_logprobs"]] = None
     """How the server gives the 40 most likely tokens at each place of a text, as `top40` of an API's entry (default, it
     does not)."""
@@ -52,10 +52,6 @@ class Server(Keys):
     """The NAME of the environment variable that holds the server's key (default, no key)."""
     concurrency: Concurrency = 8
     """Requests of one job that are in flight at once."""
-
-    @property
-    def echo_offered(self) -> bool:
-        return self.endpoint == "completions" if self.echo is None else self.echo
 
 
 class Config(Keys):

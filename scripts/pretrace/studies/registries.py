@@ -257,13 +257,19 @@ def _as_served(entry: ModelEntry, server: Server, hub: str | None, where: str) -
     name = server.model or hub
     if name is None:
         raise InputError(f"{where}: missing key 'model', the model's name on the server.")
-    if server.top40 and entry.tokenizer is None:
+    scoring = next((key for key in ("top40", "echo") if getattr(server, key)), "")
+    if scoring and entry.tokenizer is None:
         raise InputError(
-            f"{where}.top40: token ids are sent, so that the model's entry needs a tokenizer: a local model that has "
-            "the same one, as its smaller sibling."
+            f"{where}.{scoring}: token ids are sent, so that the model's entry needs a tokenizer: a local model that "
+            "has the same one, as its smaller sibling."
         )
+    echo = (
+        server.endpoint == "completions" and entry.tokenizer is not None
+        if server.echo is None
+        else server.echo
+    )
     api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.set_fields(), "model": name}
-    api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
+    api |= {"endpoint": server.endpoint, "echo": echo}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
     given = {key: getattr(entry, key) for key in common}
     return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})
