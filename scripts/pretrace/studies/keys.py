@@ -1,7 +1,7 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
 A key's type checks it, and the text under it is its description: in complaints, in the JSON schemas of
-workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
+workflow/schemas/ and in the tables of docs/keys.md, which `.ci/write_keys.py` writes.
 """
 
 from collections.abc import Sequence
