@@ -124,7 +124,7 @@ def measured(plan: Plan) -> dict[str, str]:
     return {slug: plan.benchmark(slug).table for slug in sorted(asked | own)}
 
 
-def estimate(plan: Plan, flops: float, known: Counted) -> list[Line]:
+def estimate_study(plan: Plan, flops: float, known: Counted) -> list[Line]:
     """Return a line for each model that reads, writes or is fetched, the longest first, and one for all."""
     done: dict[str, list[Workload]] = defaultdict(list)
     for model in plan.models_read:
