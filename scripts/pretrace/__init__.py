@@ -2,7 +2,7 @@
 
 import atexit
 import gc
-import sys
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ def __getattr__(name: str) -> Any:
     return getattr(notebook, name)
 
 
-if "snakemake" in sys.modules:
+if os.environ.get("PRETRACE_JOB"):
     # a job imports libraries that make a million objects that stay: to search them for garbage at Python's own rate,
     # every 700 new objects, takes a tenth of the time of the imports
     gc.set_threshold(100_000, 10, 10)

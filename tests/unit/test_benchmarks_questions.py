@@ -140,8 +140,9 @@ def test_passages_of_ones_own_are_numbered(tmp_path: Path) -> None:
     write_parquet(tmp_path / "own.parquet", table, schema_of(table))
     assert read_parquet(tmp_path / "own.parquet")["passage"].tolist() == [0, 1, 0]
     plain = build("own", {"source": "local", "path": "mine.jsonl"}, [path])
-    assert schema_of(plain) == TEXT_SCHEMA
-    assert list(plain.columns) == TEXT_SCHEMA.names
+    assert schema_of(plain).names == [*TEXT_SCHEMA.names, "title", "author"]
+    path.write_text('{"text": "a b", "label": 1}\n')
+    assert schema_of(build("own", {"source": "local", "path": "mine.jsonl"}, [path])) == TEXT_SCHEMA
 
 
 def test_booktection_has_a_length_a_title_and_an_author(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
     """Plan the study that `config` names, print the remarks about its files, and end the process at a user's error."""
     # the bars of libraries that jobs call would tear Snakemake's; what jobs do is in their logs
     os.environ.setdefault("TQDM_DISABLE", "1")
+    os.environ["PRETRACE_JOB"] = "1"  # in the processes that this one starts
     # a study is many objects that all stay: to search them for garbage takes a sixth of the time of planning
     gc.disable()
     try:

@@ -2,8 +2,8 @@
 into passages: EPUB, DOCX, PDF, HTML, Markdown and text files, and folders of them.
 
 Columns: `input` or `text`; optional `label` (1 member, 0 non-member, null or empty where unknown), `subset`,
-`length` (words), `document`, `id`, and for questions `title`, `author`. Others are ignored. Rows of a document are
-taken to be in its order.
+`length` (words), `document`, `id`, and `title` and `author`, for questions and an audit's first page. Others are
+ignored. Rows of a document are taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 

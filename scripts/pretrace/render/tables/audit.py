@@ -81,7 +81,8 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     if result.kind == "evidence":
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
-            "What is published was drawn at random, so only reading it, or copies of it, explains this."
+            "What is published was drawn at random, so only reading it, copies of it, or chance "
+            f"({one_in(result.p)}) explain this."
             if by_design
             else "If the known texts are unread and of the same kind, the likeliest reason is that the model was "
             "trained on these texts, or on copies or long quotations of them; but texts that are famous or often "
