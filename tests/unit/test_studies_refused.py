@@ -176,6 +176,7 @@ REFUSED = [
     (model(source="local", path="tiny", dtype="float23"), "dtype ... did you mean 'float32'"),
     (model(source="hubb", path="."), "m.source ... 'hubb' is not valid ... did you mean 'hub'"),
     (model(source="openai", api=FREE | {"top40": "prompt_logprobs"}), "models: m: api.top40 needs the key 'tokenizer'"),
+    (model(source="openai", api=FREE | {"echo": True}), "models: m: api.echo needs the key 'tokenizer'"),
     (model(source="openai", api=FREE | {"key_env": "sk-a-key"}), "api.key_env: what is given does not have the right"),
     (further(**{"from": "davinci-002"}), "models.m.training.from: davinci-002 has no weights of its own"),
     (further(**{"from": "m"}), "models.m.training.from: m has no weights of its own"),
