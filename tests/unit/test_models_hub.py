@@ -160,7 +160,7 @@ def test_a_server_answers_for_a_model_with_weights():
     assert not overridden(bare, servers={"bare": {"base_url": url}})["bare"].api.echo, (
         "its tokens are unknown"
     )
-    with pytest.raises(InputError, match="servers: bare: api.echo needs the key 'tokenizer'"):
+    with pytest.raises(InputError, match=r"servers: bare: api\.echo needs the key 'tokenizer'"):
         overridden(bare, servers={"bare": {"base_url": url, "echo": True}})
     mistakes = {
         "claude": r"servers\.claude: .* weights of their own",
