@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from pydantic import field_serializer
 
@@ -45,10 +45,6 @@ class Panel(Keys):
     @property
     def pair(self) -> tuple[str, str]:
         return self.model, self.benchmark
-
-    def replaced(self, **keys: Any) -> Self:
-        """Return the panel with other values of these keys."""
-        return self.model_copy(update=keys)
 
     @property
     def record(self) -> dict[str, Any]:
@@ -108,9 +104,11 @@ class Panel(Keys):
         return f"{self.title_of(self.model)} on {self.title_of(self.benchmark)}{self.place}"
 
     @property
-    def name_without_model(self) -> str:
-        """Name the panel next to its model: `WikiMIA, 64 words`."""
-        return self.name if self.label is not None else f"{self.title_of(self.benchmark)}{self.place}"
+    def heading(self) -> str:
+        """Name the panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
+        if self.label is not None:
+            return self.name
+        return f"{self.title_of(self.benchmark)}{self.place}, {self.title_of(self.model)}"
 
 
 class Missing(Keys):
@@ -167,10 +165,6 @@ class Artifact(Keys):
     def title_of(self, slugs: str) -> str:
         """Return what models, benchmarks, corpora or views, joined by commas, are called in print."""
         return ", ".join(view_label(slug, self.names) for slug in slugs.split(", "))
-
-    def replaced(self, **keys: Any) -> Self:
-        """Return the artifact with other values of these keys."""
-        return self.model_copy(update=keys)
 
     @property
     def metrics(self) -> list[str]:

@@ -89,10 +89,8 @@ def without_controls(methods: Iterable[str]) -> list[str]:
 def conditions(artifact: Artifact, rows: Sequence[Record], more: str, metrics: Sequence[str] = ()) -> str:
     """Note what every number rests on: metrics (default, the artifact's), texts, start token, reference, and `more`."""
     named = join_words([metric_label(metric) for metric in metrics or artifact.metrics])
-    if rows and all(row.get("unit") == "document" for row in rows):
-        notes = [f"{named}; {OVER_DOCUMENTS}"]
-    else:
-        notes = [f"{named}; {_evaluation_sets(artifact, rows)}."]
+    of_documents = rows and all(row.get("unit") == "document" for row in rows)
+    notes = [f"{named}; {OVER_DOCUMENTS if of_documents else _evaluation_sets(artifact, rows)}"]
     options = {row["reference"] for row in rows if is_question(row["method"])}
     inputs = {
         "Start token": {row["start_token"].replace("tokenizer", "the tokenizer's own") for row in rows}
@@ -114,10 +112,9 @@ def _evaluation_sets(artifact: Artifact, rows: Sequence[Record]) -> str:
     sets = sorted(benchmarks) or [artifact.evaluation_set]
     texts = {name: f"{name} ({EVALUATION_SET_LABELS.get(name, name)})" for name in sets}
     if len(sets) == 1:
-        return f"evaluation set {texts[sets[0]]}"
-    return "evaluation sets " + join_words(
-        [f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets]
-    )
+        return f"evaluation set {texts[sets[0]]}."
+    named = [f"{texts[name]} of {join_words(sorted(benchmarks[name]))}" for name in sets]
+    return f"evaluation sets {join_words(named)}."
 
 
 DASHES = (

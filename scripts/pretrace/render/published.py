@@ -186,10 +186,8 @@ class Numbers:
             frame = self._results.read("metrics", pair)
             if self._results.has("tests", pair):
                 tests = self._results.read("tests", pair)
-                tests = tests[tests["test"] == "welch"]
-                frame = pd.concat(
-                    [frame, tests.assign(metric="p_value", value=tests["p"], low=None, high=None)]
-                )
+                tests = tests[tests["test"] == "welch"].assign(metric="p_value", low=None, high=None)
+                frame = pd.concat([frame, tests.assign(value=tests["p"])])
             if self._results.has("letters", pair):
                 frame = pd.concat([frame, _in_range(self._results.read("letters", pair))])
             frame = frame[frame["selection"].isin(_SELECTIONS)]
@@ -230,10 +228,8 @@ def _best_of(rows: pd.DataFrame, pair: PairSlugs, row: PublishedRow) -> Number:
     ranked = ranked[ranked["setting"] == ranked["setting"].iloc[0]]
     best = ranked.loc[ranked["low"].isna().sort_values(kind="stable").index].iloc[0]
     where = best["setting"], pair[1], best["reference"]
-    if row["our_metric"] in _BEST:
-        return Number(
-            float(written_parameters(best["setting"])[_BEST[row["our_metric"]]]), None, None, *where
-        )
+    if parameter := _BEST.get(row["our_metric"]):
+        return Number(float(written_parameters(best["setting"])[parameter]), None, None, *where)
     return Number(float(best["value"]), number(best["low"]), number(best["high"]), *where)
 
 

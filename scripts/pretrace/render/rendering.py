@@ -36,8 +36,9 @@ class NotShown:
         return f"{type(self.error).__name__}: {self.error} (a defect of pretrace; its job's log has the traceback)"
 
     def __str__(self) -> str:
+        panel = self.error.panel if isinstance(self.error, ArtifactError) else None
         verb = "could not be shown" if self.failed else "is not shown"
-        return f"{self.name} {verb}: {self.reason.rstrip('.')}."
+        return f"{panel.name if panel else self.name} {verb}: {self.reason.rstrip('.')}."
 
     def log(self, artifact: str) -> None:
         """Log the sentence, and of a defect the traceback."""
@@ -54,10 +55,9 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     """
     files, is_shown = outputs(artifact, folder), True
     notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
-    notes += [artifact.limits] if artifact.limits else []
-    if (
-        "published" not in renderer_of(artifact.renderer).needs
-    ):  # the reproduction says so itself, number by number
+    notes += [artifact.limits] * bool(artifact.limits)
+    # the reproduction says so itself, number by number
+    if "published" not in artifact.needs:
         reasons = {missing.name: missing.reason for missing in artifact.missing}
         notes += [f"{artifact.title_of(name)} is left out: {reason}." for name, reason in reasons.items()]
     try:
@@ -66,10 +66,9 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
-        kind = renderer_of(artifact.renderer).kind
-        not_shown, is_shown = [_not_shown(f"This {kind}", error)], False
+        not_shown, is_shown = [NotShown(f"This {artifact.kind}", error)], False
         frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
-        nothing = table_of(artifact, [], [], frame) if kind == "table" else _empty_figure(frame)
+        nothing = table_of(artifact, [], [], frame) if artifact.kind == "table" else _empty_figure(frame)
         nothing.with_missing([str(not_shown[0])]).write(files)
     for panel in not_shown:
         panel.log(artifact.slug)
@@ -83,9 +82,10 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
 
 def _empty_figure(frame: pd.DataFrame) -> Any:
     # not at the top: a third of the time of a table is the import of matplotlib
-    from pretrace.render.figures.drawing import Drawing
+    from pretrace.render.figures.drawing import LINE, PAGE, Drawing, sheet
 
-    return Drawing.empty(frame)
+    with sheet(PAGE, LINE) as figure:
+        return Drawing(figure, frame)
 
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:
@@ -94,7 +94,7 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
     try:
         return draw(artifact, results), []
     except Exception as first:
-        if remedy(first) or "published" in renderer_of(artifact.renderer).needs:
+        if remedy(first) or "published" in artifact.needs:
             raise
         waiting, others, not_shown = [*artifact.panels], [], []
         while waiting:
@@ -107,15 +107,10 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
                     waiting = [*places, *waiting]  # one length or subset of several
                     continue
                 if about:
-                    not_shown.append(_not_shown(panel.name, error))
+                    not_shown.append(NotShown(panel.name, error))
                     continue
                 # else the artifact as a whole is at fault: some need two panels
             others.append(panel)
         if not others or not not_shown:
             raise
         return draw(artifact.replaced(panels=others), results), not_shown
-
-
-def _not_shown(name: str, error: Exception) -> NotShown:
-    panel = error.panel if isinstance(error, ArtifactError) else None
-    return NotShown(panel.name if panel else name, error)

@@ -3,10 +3,9 @@
 import base64
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -15,11 +14,11 @@ import pandas as pd
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.artifact import Artifact, Panel, outputs
-from pretrace.render.figures.dots import headline_answers
+from pretrace.render.figures.dots import MEANING, headline_answers
 from pretrace.render.figures.extraction import Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
 from pretrace.render.results import in_print
-from pretrace.render.tables.table import BOXED, Block, Cell, Row, Table
+from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
 from pretrace.render.tables.table import page as table_page
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
@@ -35,15 +34,11 @@ MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
 
 @dataclass(frozen=True)
 class Section:
-    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or why it is missing."""
+    """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or neither."""
 
-    slug: str
-    title: str
-    paper: str
-    caption: str
-    links: tuple[tuple[str, str], ...] = ()
-    """Name and address of each file; the CSV's holds the data, so that a page on its own has them."""
-    unavailable: str = ""
+    artifact: Artifact
+    links: Mapping[str, str] = field(default_factory=dict)
+    """Address of each file by name; the CSV's holds the data, so that a page on its own has them."""
     table: str = ""
     image: str = ""
     width: int = 0
@@ -75,13 +70,11 @@ def render_report(
     tables above them. Equal arguments and files give equal bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
-    shown = [(artifact, _section(artifact, folder)) for artifact in artifacts]
-    boxes = ""
-    for place, (artifact, section) in enumerate(shown if cover else []):
-        own, end, rest = section.table.partition(BOXED)
-        if end:
-            boxes += own
-            shown[place] = artifact, replace(section, table=rest)
+    shown, boxes = [_section(artifact, folder) for artifact in artifacts], ""
+    if cover:
+        parted = [section.table.rpartition(BOXED) for section in shown]
+        boxes = "".join(boxed for boxed, _, _ in parted)
+        shown = [replace(section, table=rest) for section, (_, _, rest) in zip(shown, parted, strict=True)]
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -95,8 +88,9 @@ def render_report(
         study=study,
         title=title,
         answers=_answers(artifacts, folder),
-        headlines=[section for name in OPENING for artifact, section in shown if name in named(artifact)],
-        parts=_parts([both for both in shown if not named(both[0]) & {*OPENING}]),
+        headlines=[section for name in OPENING for section in shown if name in named(section.artifact)],
+        parts=_parts([section for section in shown if not named(section.artifact) & {*OPENING}]),
+        papers=PAPERS,
         measures=any(artifact.needs & MEASURED for artifact in artifacts),
         left_out=left_out,
         shots=_address("application/json", json.dumps(shots, indent=1)) if shots else "",
@@ -129,24 +123,23 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
             answers += headline_answers(frame)
     if not answers:
         return ""
-    heads = tuple(dict.fromkeys(head for _, cells, _ in answers for head in cells))
-    rows = tuple(
-        Row(name, tuple(Cell(words=words) for words in (*(cells.get(head, "") for head in heads), meaning)))
-        for name, cells, meaning in answers
+    heads = list(dict.fromkeys(head for _, cells in answers for head in cells))
+    heads.sort(key=lambda head: head == MEANING)
+    rows = (
+        (name, [(head, Cell(words=cells.get(head, ""))) for head in heads], False) for name, cells in answers
     )
-    columns = tuple((head,) for head in (*heads, "what it means"))
-    block = Block("", "texts and model", columns, rows)
-    return table_page(Table("What was found", "found", (block,), (), pd.DataFrame()))
+    blocks = tuple(rows_of("", rows, "texts and model"))
+    return table_page(Table("What was found", "found", blocks, (), pd.DataFrame()))
 
 
-def _parts(shown: Sequence[tuple[Artifact, Section]]) -> list[dict[str, Any]]:
+def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
     """Return sections under headings that fold: a paper's each, then others, then texts, training and times."""
-    beside = "Controls and audits" if any(artifact.paper for artifact, _ in shown) else "Results"
+    beside = "Controls and audits" if any(section.artifact.paper for section in shown) else "Results"
     titles = PAPERS | {"beside": beside, "material": "Texts, training and times"}
     parts: dict[str, list[Section]] = {slug: [] for slug in titles}
-    for artifact, section in shown:
-        is_material = artifact.renderer in MATERIAL
-        parts["material" if is_material else artifact.paper or "beside"].append(section)
+    for section in shown:
+        is_material = section.artifact.renderer in MATERIAL
+        parts["material" if is_material else section.artifact.paper or "beside"].append(section)
     return [
         {"slug": slug, "title": titles[slug], "sections": sections}
         for slug, sections in parts.items()
@@ -175,47 +168,34 @@ def incomplete_passes(provenance: Mapping[str, Any], names: Mapping[str, str]) -
         # an entry of the study's own is `study~slug` in the shared stages
         model, benchmark = (row[kind].rpartition("~")[2] for kind in ("model", "benchmark"))
         panel = Panel(model=model, benchmark=benchmark, names={**names}).name
-        truncated = f"{row['truncated']} were longer than the context and truncated"
-        skipped = f"{row['skipped']} had nothing to score and were skipped"
-        told = [
-            words for words, number in ((truncated, row["truncated"]), (skipped, row["skipped"])) if number
-        ]
-        if told:
+        words = {
+            "truncated": "were longer than the context and truncated",
+            "skipped": "had nothing to score and were skipped",
+        }
+        if told := [f"{row[key]} {what}" for key, what in words.items() if row[key]]:
             warnings.append(f"{panel}: of {row['texts']} texts in all views, {', '.join(told)}.")
         warnings += [f"{panel}: {remark}." for remark in row.get("remarks", ())]
     return warnings
 
 
 def _section(artifact: Artifact, folder: Path) -> Section:
-    section = Section(
-        slug=artifact.slug,
-        title=artifact.title,
-        paper=PAPERS.get(artifact.paper, artifact.paper),
-        caption=artifact.caption,
-    )
     if artifact.unavailable:
-        return replace(section, unavailable=artifact.unavailable)
+        return Section(artifact)
     files = outputs(artifact, folder)
-    links = tuple(
-        (
-            suffix.upper(),
-            _address("text/csv", _text(path))
-            if suffix == "csv"
-            else Path(os.path.relpath(path, folder)).as_posix(),
-        )
-        for suffix, path in files.items()
-        if suffix not in ("html", "txt", "record")
-    )
+    paths = {
+        suffix.upper(): path for suffix, path in files.items() if suffix not in ("html", "txt", "record")
+    }
+    links = {name: path.relative_to(folder).as_posix() for name, path in paths.items()}
+    links["CSV"] = _address("text/csv", _text(files["csv"]))
     if "html" in files:
-        return replace(section, links=links, table=_text(files["html"]))
+        return Section(artifact, links, _text(files["html"]))
     svg, reading = _text(files["svg"]), _text(files["txt"]).strip()
     image = "data:image/svg+xml;base64," + base64.b64encode(svg.encode()).decode()
     points = re.search(r'<svg[^>]* width="([0-9.]+)pt"', svg)  # a figure of one column stays a narrow one
     width = round(float(points.group(1)) / 72 * PIXELS_PER_INCH) if points else 0
-    section = replace(section, reading=reading, links=links, image=image, width=width)
-    if artifact.renderer == "extraction_map" and rendering_of(artifact, folder)["shown"]:
-        return replace(section, excerpts=tuple(excerpts_of(files["csv"])))
-    return section
+    mapped = artifact.renderer == "extraction_map" and rendering_of(artifact, folder)["shown"]
+    excerpts = tuple(excerpts_of(files["csv"])) if mapped else ()
+    return Section(artifact, links, "", image, width, reading, excerpts)
 
 
 def rendering_of(artifact: Artifact, folder: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import pandas as pd
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
-from pretrace.evaluation.placebos import PLACEBO_KEYS as PLACEBO_KEYS
+from pretrace.evaluation.placebos import PLACEBO_KEYS
 from pretrace.evaluation.significance import simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
@@ -135,9 +135,8 @@ class Results:
         """
         if not self.has(kind, panel.pair):
             return pd.DataFrame()
-        return rows_like(
-            self.read(kind, panel.pair), row, PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
-        )
+        keys = PLACEBO_KEYS if kind == "placebos" else METRIC_KEYS
+        return rows_like(self.read(kind, panel.pair), row, keys)
 
     def texts(self, panel: Panel) -> pd.DataFrame:
         """Return the panel's texts, unlabelled ones too; raises if there are none."""
@@ -197,12 +196,17 @@ class Results:
         return panels or [panel.replaced(subset=panel.subset or "")]
 
 
+def of_set(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
+    """Return the rows of an artifact's evaluation set; where no text was drawn as a shot, there is `all` alone."""
+    own = rows[rows["evaluation_set"] == artifact.evaluation_set]
+    return own if len(own) else rows[rows["evaluation_set"] == "all"]
+
+
 def _of_artifact(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
     """Return the rows of metrics or tests of an artifact's metric, unit, evaluation set and methods."""
-    rows = rows[(rows["metric"] == artifact.metric) & (rows["unit"] == artifact.options.unit)]
-    # where no method has a prefix, there are no other sets
-    has_set = rows["evaluation_set"].eq(artifact.evaluation_set).any()
-    rows = rows[rows["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
+    rows = of_set(
+        rows[(rows["metric"] == artifact.metric) & (rows["unit"] == artifact.options.unit)], artifact
+    )
     names = [
         method if selection == "grid" else named_variant(method, setting.split("|")[0])
         for method, setting, selection in rows[["method", "setting", "selection"]].itertuples(index=False)
@@ -227,13 +231,11 @@ def estimates(
     """
     options, panels = artifact.options, results.panels(artifact)
     records = [
-        keys_of(place, drawn, row) | numbers
+        row
         for place, panel in enumerate(panels)
         for metric in artifact.metrics
         for drawn in [panel.replaced(draw=draw) for draw in options.draws] or [panel]
-        for row, numbers in _tested_rows(
-            artifact.replaced(metric=metric), results, drawn, selections, placebos
-        )
+        for row in _tested_rows(artifact.replaced(metric=metric), results, place, drawn, selections, placebos)
     ]
     if not records:
         raise artifact.empty(f"no method has a value at {join_words(selections)} settings")
@@ -249,9 +251,9 @@ def estimates(
 
 
 def _tested_rows(
-    artifact: Artifact, results: Results, panel: Panel, selections: Sequence[str], placebos: bool
-) -> Iterator[tuple[Record, Record]]:
-    """Yield a panel's rows of metrics, with their numbers and the test of each against the baseline."""
+    artifact: Artifact, results: Results, place: int, panel: Panel, selections: Sequence[str], placebos: bool
+) -> Iterator[Record]:
+    """Yield a panel's estimates, each with its test against the baseline."""
 
     def tests_against(test: str, selection: str) -> dict[str, Record]:
         keys = {"test": test, "selection": selection, "baseline": artifact.baseline}
@@ -262,11 +264,11 @@ def _tested_rows(
     for selection in selections:
         for method, row in results.by("method", artifact, panel, selection=selection).items():
             test = test_record(tests.get(method) if selection == "held_out" else None)
-            numbers: Record = {"average": "", "selection": selection, "metric": artifact.metric}
-            numbers |= {**number_record(row), "sd": None, **test, "star": False}
+            record = estimate_record(place, panel, row, selection=selection, metric=artifact.metric)
+            record |= {"sd": None, **test, "star": False}
             if selection == "default" and method in published:
-                numbers |= _published_test(row, published[method])
-            yield row, numbers | (_among_placebos(results.like("placebos", panel, row)) if placebos else {})
+                record |= _published_test(row, published[method])
+            yield record | (_among_placebos(results.like("placebos", panel, row)) if placebos else {})
 
 
 def _among_placebos(placebos: pd.DataFrame) -> Record:
@@ -301,7 +303,7 @@ def _over_all_draws(artifact: Artifact, results: Results, panel: Panel, row: Rec
     draws = results.draws_of(panel, row["method"])
     if len(draws) < 2 or row["average"]:
         return row
-    options = artifact.options.model_copy(update={"draws": draws, "average": ""})
+    options = artifact.options.replaced(draws=draws, average="")
     one = artifact.replaced(panels=[panel], methods=[row["method"]], metric=row["metric"], options=options)
     [mean] = records_of(estimates(one, results, ["held_out"]))
     averaged = {key: mean[key] for key in mean.keys() - {"panel"}} | {"draws": len(draws)}
@@ -323,6 +325,11 @@ def keys_of(place: int, panel: Panel, row: Record) -> Record:
     """Return the coordinates of a row of metrics or tests: its panel with its number, conditions and method."""
     about = {"method": row["method"], "control": is_control(row["method"])}
     return {"panel": place} | {key: row[key] for key in CONDITIONS} | panel.record | about
+
+
+def estimate_record(place: int, panel: Panel, row: Record, **about: Any) -> Record:
+    """Return a row of metrics as an estimate: its coordinates, what is said `about` it, its numbers."""
+    return keys_of(place, panel, row) | {"average": "", **about} | number_record(row)
 
 
 def in_place(frame: pd.DataFrame, panel: Panel) -> "pd.Series[bool]":

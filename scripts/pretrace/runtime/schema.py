@@ -10,7 +10,7 @@ from itertools import pairwise
 from operator import or_
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, TypeVar, Union, cast, get_args, get_origin
+from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, Union, cast, get_args, get_origin
 
 import yaml
 from pydantic import (
@@ -138,6 +138,10 @@ class Keys(BaseModel):
         validate_by_alias=True,
         validate_by_name=False,
     )
+
+    def replaced(self, **keys: Any) -> Self:
+        """Return a copy with other values of these keys."""
+        return self.model_copy(update=keys)
 
     def set_fields(self) -> dict[str, Any]:
         """Return the fields that the file sets, without those that have their defaults."""

@@ -59,11 +59,10 @@ def draw_bars(
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
         _draw(axis, facet.frame, series)
-        axis.set(xlabel=facet.x_label, ylim=(0, min(1.12, highest * 1.18)))
-        handles: dict[str, Any] = {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
-        return handles | {name: axis.axhline(level, **style.line) for name, (level, style) in across.items()}
+        axis.set_ylim(0, min(1.12, highest * 1.18))
+        return {name: Patch(**nth_fill(place)) for place, name in enumerate(series)}
 
-    figure = draw_facets(facets, draw, heights=[2.4] * len(facets), widths=(3.6, PAGE * 2 / 3, PAGE))
+    figure = draw_facets(facets, draw, widths=(3.6, PAGE * 2 / 3, PAGE))
     return Drawing(figure, of_panels(frames, panels), " ".join(results.cautions(panels)))
 
 
@@ -116,17 +115,12 @@ def calibration_bars(artifact: Artifact, results: Results) -> Drawing:
         rows = []
         for metric, group in zip(ACCURACIES, CLASSES.values(), strict=True):
             own = artifact.replaced(methods=["de_cop", *QUESTION_CONTROLS], metric=metric)
-            every = results.rows(own, panel)
-            by_series = {}
-            for row in records_of(every[every["selection"] == "grid"]):
+            bars = []
+            for row in records_of(results.rows(own, panel, selection="grid")):
                 calibration = parse_setting(row["method"], row["setting"]).get("calibration")
                 series = CALIBRATION_LABELS[str(calibration)] if calibration else marked_label(row["method"])
-                by_series[series] = row
-            rows += [
-                {"group": group, "metric": metric, "series": name} | number_record(by_series[name])
-                for name in order
-                if name in by_series
-            ]
+                bars.append({"group": group, "metric": metric, "series": series} | number_record(row))
+            rows += sorted(bars, key=lambda bar: order.index(bar["series"]))
         frames.append(pd.DataFrame(rows))
     return draw_bars(results, panels, frames, SHARE_RIGHT, EVEN)
 
@@ -169,9 +163,8 @@ def letter_bars(artifact: Artifact, results: Results) -> Drawing:
 def of_document(artifact: Artifact, panel: Panel, rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `options.document`, or of classes (""); an unknown name is an error with the nearest."""
     document = artifact.options.document
-    own = rows[
-        rows["document"].str.replace("_", " ") == document.replace("_", " ")
-    ]  # as BookTection writes ids
+    # BookTection writes ids with underscores
+    own = rows[rows["document"].str.replace("_", " ") == document.replace("_", " ")]
     if document and own.empty:
         hint = nearest(document, set(rows["document"]) - {""})
         raise artifact.error(f"unknown options.document '{document}': {hint}", panel)

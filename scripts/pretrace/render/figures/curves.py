@@ -15,6 +15,7 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.drawing import (
     CLASS_STYLES,
     GREY,
+    LEVEL_STYLE,
     PAGE,
     Drawing,
     LineStyle,
@@ -87,7 +88,7 @@ def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
 def _draw_roc(axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:
     """Draw curves from the rate `smallest` on; above 0, both axes are logarithmic."""
     rates = np.geomspace(smallest, 1, 50) if smallest else [0, 1]
-    axis.plot(rates, rates, color=GREY, linewidth=0.7)
+    axis.plot(rates, rates, **LEVEL_STYLE.line)
     for method, style in styles.items():
         points = frame[frame["method"] == method]
         axis.plot(points["fpr"], points["tpr"], **style.line)
@@ -112,7 +113,7 @@ def _key(axis: Axes, styles: Mapping[str, LineStyle], rows: RowsByMethod) -> Non
     for name in sorted(rows, key=lambda method: -float(rows[method]["value"])):
         label = f"{marked_label(name)}\n{with_interval(estimate(rows[name]))}"
         handles.append(Line2D([], [], **styles[name].line, label=label))
-    handles.append(Line2D([], [], color=GREY, linewidth=0.7, label="Chance"))
+    handles.append(Line2D([], [], **LEVEL_STYLE.line, label="Chance"))
     axis.legend(handles=handles, title="AUC [95 % interval]", loc="upper left", handlelength=3, borderaxespad=0,
                 labelspacing=0.35 if len(handles) > 8 else 0.6, fontsize=6.2, title_fontsize=7,
                 alignment="left")  # fmt: skip

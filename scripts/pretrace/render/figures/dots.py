@@ -15,7 +15,6 @@ from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.figures.bars import of_document
 from pretrace.render.figures.drawing import (
     BLUE,
-    CHANCE_STYLE,
     COLUMNS,
     EDGE,
     GREY,
@@ -38,27 +37,29 @@ from pretrace.render.results import Results, beside_controls, for_the_best, of_p
 NAMED = 30  # this many lines have a name each; more are ranked side by side
 
 
-def draw_dots(facets: Sequence[Facet], styles: Mapping[str, LineStyle], **layout: Any) -> Any:
+def draw_dots(
+    facets: Sequence[Facet], styles: Mapping[str, LineStyle], widths: Sequence[float] = COLUMNS
+) -> Any:
     """Return the figure: a colour and marker a series, a line a place, from the top; all facets have one scale.
 
-    Rows of a facet's frame are dots `line, series, value, low, high`. `layout`: as of `draw_facets`.
+    Rows of a facet's frame are dots `line, series, value, low, high`. `widths`: as of `draw_facets`.
     """
-    most = max(len(facet.ticks) for facet in facets)
     dots = pd.concat([facet.frame[["value", "low", "high"]].astype(float) for facet in facets])
     ends = np.append(dots, [x for facet in facets for x, _ in facet.across.values()])
     low, high = np.nanmin(ends), np.nanmax(ends)
     margin = 0.03 * (high - low)
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
-        axis.set(xlabel=facet.x_label, xlim=(low - margin, high + margin))
+        axis.set_xlim(low - margin, high + margin)
         return _draw(axis, facet, styles)
 
-    row = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    most = max(len(facet.ticks) for facet in facets)
     same_lines = all(facet.ticks == facets[0].ticks for facet in facets)
     names = [name for facet in facets for name in facet.ticks.values() if len(facet.ticks) <= NAMED]
-    usual: dict[str, Any] = {"heights": [row] * len(facets), "share_y": same_lines}
-    usual["beside"] = EDGE + LETTER * max(map(len, names), default=0)
-    return draw_facets(facets, draw, **usual | layout)
+    beside = EDGE + LETTER * max(map(len, names), default=0)
+    height = 0.75 + 0.17 * most if most <= NAMED else 3.0
+    layout: dict[str, Any] = {"widths": widths, "share_y": same_lines, "beside": beside, "height": height}
+    return draw_facets(facets, draw, level=True, **layout)
 
 
 def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str, Any]:
@@ -71,13 +72,9 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
             continue
         y = dots["line"].map(place) + style.shift
         draw_intervals(axis, y, dots, style.color, level=True)
-        size = style.width if named else 1.6
-        (handles[series],) = axis.plot(dots["value"], y, linestyle="none", marker=style.marker, markersize=size,
-                                       color=style.color, markerfacecolor="none" if style.hollow else style.color,
-                                       markeredgewidth=1.0 if style.hollow else 0.0,
-                                       alpha=style.alpha, zorder=4)  # fmt: skip
-    for name, (x, style) in facet.across.items():
-        handles[name] = axis.axvline(x, **style.line, zorder=0)
+        look = style.marked | {"alpha": style.alpha, "markersize": style.size if named else 1.6}
+        look |= {"markerfacecolor": "none"} if style.hollow else {"markeredgewidth": 0}
+        (handles[series],) = axis.plot(dots["value"], y, **look, zorder=4)
     axis.set_yticks([*place.values()] if named else [], [*facet.ticks.values()] if named else [])
     for line, text in facet.beside.items():
         axis.annotate(text, (1.0, place[line]), (2, 0), xycoords=("axes fraction", "data"), fontsize=6.5,
@@ -86,8 +83,10 @@ def _draw(axis: Axes, facet: Facet, styles: Mapping[str, LineStyle]) -> dict[str
     return handles
 
 
-CONTROL_DASHES = {"longest_option": (0, (4, 2)), "odd_one_out": (0, (1, 1.5))}
-"""The dashes of their lines."""
+CONTROL_STYLES = {
+    "longest_option": LineStyle(GREY, (0, (4, 2)), 0.9),
+    "odd_one_out": LineStyle(GREY, (0, (1, 1.5)), 0.9),
+}
 
 
 def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
@@ -103,21 +102,23 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
         across = {
-            marked_label(control): (float(levels[control]), LineStyle(GREY, dashes, 0.9, ""))
-            for control, dashes in CONTROL_DASHES.items()
+            marked_label(control): (float(levels[control]), style)
+            for control, style in CONTROL_STYLES.items()
             if control in levels
         }
-        named = of_document(artifact, panel, frame)
-        values = [with_interval(estimate(row)) for row in records_of(named)]
-        beside = {}
-        for line, value in zip(named.index.tolist(), values, strict=True):
+        named, beside = of_document(artifact, panel, frame), {}
+        for line, row in zip(named.index.tolist(), records_of(named), strict=True):
+            value = with_interval(estimate(row))
             beside[line] = f"{lines[line]}\n{value}"
             readings.append(f"{panel.name}, right answers about {lines[line]}: {value}.")
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
         ticks = dict(reversed(lines.items()))
         facets.append(Facet(title, dots, label, ticks=ticks, across=across, beside=beside))
-    styles = {"members": LineStyle(MEMBER, "", 4, "o"), "non-members": LineStyle(NONMEMBER, "", 4, "s")}
+    styles = {
+        "members": LineStyle(MEMBER, "", size=4),
+        "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
+    }
     figure = draw_dots(facets, styles)
     frame = of_panels(frames, panels).rename(columns={"n": "passages"})
     return Drawing(figure, frame, " ".join([*readings, *results.cautions(panels)]))
@@ -126,9 +127,9 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
 PLACEBO, OWN = "a member document as the non-members", "the non-members"
 ENDS = "the first and the last member document"
 RANK_STYLES = {
-    PLACEBO: LineStyle(GREY, "", 3, "o", alpha=0.6),
-    ENDS: LineStyle(GREY, "", 4, "s", hollow=True),
-    OWN: LineStyle(VERMILION, "", 4.5, "D"),
+    PLACEBO: LineStyle(GREY, "", size=3, alpha=0.6),
+    ENDS: LineStyle(GREY, "", marker="s", size=4, hollow=True),
+    OWN: LineStyle(VERMILION, "", marker="D", size=4.5),
 }
 
 
@@ -184,9 +185,9 @@ def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequ
 
 SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
 HEADLINE_STYLES = {
-    SEEING: LineStyle(BLUE, "", 4, "o", shift=-0.12),
-    BLINDLY: LineStyle(GREY, "", 4, "o", shift=-0.12),
-    ON_PLACEBOS: LineStyle(VERMILION, "", 3, "D", hollow=True, shift=0.2),
+    SEEING: LineStyle(BLUE, "", size=4, shift=-0.12),
+    BLINDLY: LineStyle(GREY, "", size=4, shift=-0.12),
+    ON_PLACEBOS: LineStyle(VERMILION, "", marker="D", size=3, hollow=True, shift=0.2),
 }
 
 
@@ -201,7 +202,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     models = frame[~frame["control"]]
     ends = for_the_best(frame, ["panel"])
     frame = frame.assign(
-        label=[_panel_heading(panels[panel]) for panel in frame["panel"]],
+        label=[panels[place].heading for place in frame["panel"]],
         best=frame.index.isin(models.groupby("panel")["value"].idxmax()),
         best_low=ends["low"],
         best_high=ends["high"],
@@ -219,20 +220,11 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         lines = {method: method_label(method) for method in sorted(own["method"].unique(), key=is_control)}
         at_defaults = own["marks"].fillna("").str.contains("few_documents").any()
         x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
-        facets.append(
-            Facet(_panel_heading(panel), own, x_label, ticks=lines, across={"chance": (chance, CHANCE_STYLE)})
-        )
-    heights = [0.6 + 0.125 * len(facet.ticks) for facet in facets]
-    figure = draw_dots(facets, HEADLINE_STYLES, heights=heights, widths=(COLUMNS[0], PAGE))
+        layout: dict[str, Any] = {"across": chance_of(artifact.metric), "height": 0.6 + 0.125 * len(lines)}
+        facets.append(Facet(panel.heading, own, x_label, ticks=lines, **layout))
+    figure = draw_dots(facets, HEADLINE_STYLES, (COLUMNS[0], PAGE))
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
-
-
-def _panel_heading(panel: Panel) -> str:
-    """Name a panel by its label, or else as `WikiMIA, 64 words, Pythia-2.8B`."""
-    if panel.label is not None:
-        return panel.name
-    return f"{panel.name_without_model}, {panel.title_of(panel.model)}"
 
 
 MOST_NAMED = 3  # panels that the reading names; of more it counts
@@ -248,7 +240,7 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     tests = models.loc[~models["null_model"], "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
-        f"{method_label(row['method'])} {best_text(row)} on {_panel_heading(panels[row['panel']])}"
+        f"{method_label(row['method'])} {best_text(row)} on {panels[row['panel']].heading}"
         for row in found[:MOST_NAMED]
     )
     more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
@@ -285,8 +277,9 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     answers = headline_answers(frame)
     if not answers:
         return []
-    columns = [[head, *(cells[head] for _, cells, _ in answers[:LINES])] for head in answers[0][1]]
-    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, *_ in answers[:LINES])]]
+    heads = [head for head in answers[0][1] if head != MEANING]
+    columns = [[head, *(cells[head] for _, cells in answers[:LINES])] for head in heads]
+    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, _ in answers[:LINES])]]
     widths = [max(len(line) for name in names for line in name)]
     widths += [max(map(len, column)) for column in columns]
     lines = []
@@ -295,8 +288,11 @@ def headline_lines(frame: pd.DataFrame) -> list[str]:
     return lines + ([f"and {len(answers) - LINES} more, in the report"] if len(answers) > LINES else [])
 
 
-def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str]]:
-    """Return of each panel of `headline`'s data its name, its best method and the controls by header, and `_meaning`.
+MEANING = "what it means"
+
+
+def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
+    """Return of each panel of `headline`'s data its name, and its best method, controls and `MEANING` by header.
 
     A column that no panel fills is left out.
     """
@@ -306,7 +302,7 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str
         return []
     metrics = join_words(sorted({metric_label(row["metric"]) for row in best}))
     most = int(frame[~frame["control"]].groupby(["model", "label"])["method"].nunique().max())
-    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos"]
+    heads = [f"best of up to {most} methods", metrics, "bag of words", "rank among placebos", MEANING]
     answers = []
     for row in best:
         own = blind.get((row["model"], row["label"]))
@@ -315,13 +311,12 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str], str
             method_label(row["method"]),
             best_text(row),
             with_interval(estimate(own)) if own else "",
-            ""
-            if rank is None
-            else f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}",
+            f"{rank:.0f} of {row['placebos'] + 1:.0f}, mean {row['placebo_mean']:.2f}" if rank else "",
+            _meaning(row, own),
         ]
-        answers.append((row["label"], dict(zip(heads, cells, strict=True)), _meaning(row, own)))
-    filled = [head for head in heads if any(cells[head] for _, cells, _ in answers)]
-    return [(name, {head: cells[head] for head in filled}, meaning) for name, cells, meaning in answers]
+        answers.append((row["label"], dict(zip(heads, cells, strict=True))))
+    filled = [head for head in heads if any(cells[head] for _, cells in answers)]
+    return [(name, {head: cells[head] for head in filled}) for name, cells in answers]
 
 
 def _meaning(row: Record, blind: Record | None) -> str:

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from itertools import cycle
 from pathlib import Path
 from textwrap import wrap
@@ -78,9 +78,8 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 
 
-logging.getLogger("matplotlib.font_manager").setLevel(
-    logging.ERROR
-)  # a font of another weight needs no warning
+# a font of another weight needs no warning
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 
 
 @cache
@@ -189,12 +188,6 @@ class Drawing:
     frame: pd.DataFrame
     reading: str = ""
 
-    @classmethod
-    def empty(cls, frame: pd.DataFrame) -> "Drawing":
-        """Return a figure without a panel, for `missing` to say why."""
-        with sheet(PAGE, LINE) as figure:
-            return cls(figure, frame)
-
     def with_notes(self, notes: Sequence[str]) -> "Drawing":
         """Return the figure with further sentences in its reading."""
         return replace(self, reading=" ".join(filter(None, [self.reading, *notes])))
@@ -224,7 +217,7 @@ class Drawing:
 
 @dataclass(frozen=True)
 class LineStyle:
-    """A colour, a dash pattern and a marker. For dots, `width` is their size (points), `shift` moves them down."""
+    """A colour, a dash pattern, and a marker of a `size` (points). `shift` moves dots down."""
 
     color: str
     dashes: Any
@@ -233,6 +226,7 @@ class LineStyle:
     alpha: float = 1.0
     hollow: bool = False
     shift: float = 0.0
+    size: float = 3.6
 
     @property
     def line(self) -> dict[str, Any]:
@@ -242,7 +236,7 @@ class LineStyle:
     @property
     def marked(self) -> dict[str, Any]:
         """Return the style of a line with markers as arguments of matplotlib."""
-        return self.line | {"marker": self.marker, "markersize": 3.6}
+        return self.line | {"marker": self.marker, "markersize": self.size}
 
     def handle(self) -> Line2D:
         """Return the line's sample in a legend."""
@@ -250,13 +244,14 @@ class LineStyle:
 
 
 CHANCE_STYLE = LineStyle("black", (0, (4, 2)), 0.8, "")
-CLASS_STYLES = {1: LineStyle(MEMBER, "-"), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^")}
+LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
+CLASS_STYLES = {1: LineStyle(MEMBER, "-", size=4), 0: LineStyle(NONMEMBER, (0, (4, 1.5)), marker="^", size=4)}
 
 
-def chance_of(metric: str) -> dict[str, tuple[float, LineStyle]]:
+def chance_of(metric: str, style: LineStyle = CHANCE_STYLE) -> dict[str, tuple[float, LineStyle]]:
     """Return the level that a score reaches by chance, by its name in the legend; empty if there is none."""
     level = chance_level(metric)
-    return {} if level is None else {"chance": (level, CHANCE_STYLE)}
+    return {} if level is None else {"chance": (level, style)}
 
 
 @dataclass(frozen=True)
@@ -265,7 +260,7 @@ class Facet:
 
     `ticks` name places that are not numbers. `across` are lines through all places at a value, by their
     names in the legend; `upright` dotted ones at a place. `beside`: a text at the right of a place's line. `banded`:
-    intervals are bands (default, for few lines).
+    intervals are bands (default, for few lines). `height`: of the axes with their title (inches).
     """
 
     title: str
@@ -277,26 +272,35 @@ class Facet:
     upright: Mapping[str, float] = field(default_factory=dict)
     beside: Mapping[Any, str] = field(default_factory=dict)
     banded: bool | None = None
+    height: float | None = None
+
+    def draw_levels(self, axis: Axes, *, level: bool) -> dict[str, Line2D]:
+        """Draw `across` and `upright` and return them by name. `level`: values are on the x axis."""
+        line = partial(axis.axvline, zorder=0) if level else axis.axhline
+        across = {name: line(value, **style.line) for name, (value, style) in self.across.items()}
+        return across | {name: axis.axvline(x, **UPRIGHT_STYLE.line) for name, x in self.upright.items()}
 
 
 def draw_facets(
     facets: Sequence[Facet],
-    draw: Callable[[Axes, Facet], Mapping[str, Any]],
+    draw: Callable[[Axes, Facet], dict[str, Any]],
     *,
-    heights: Sequence[float],
     heading: str = "",
     widths: Sequence[float] = COLUMNS,
     share_y: bool = True,
     beside: float = EDGE,
+    level: bool = False,
+    height: float = 2.4,
 ) -> Figure:
     """Return a figure with axes for each facet, as many in a row as there are `widths`; two are stacked.
 
     `draw(axis, facet)` fills one of them with lines, dots or bars and returns its handles for the legend.
 
-    `heights`: of each of the axes with its title (inches); a row is as high as its highest. `widths`: of a figure with
-    one, two and three columns (inches). Several axes get letters. The first axis of a row has a y label, and so has an
-    axis whose label differs from the one before. `heading`: above all axes. `beside`: width of what is left of axes
-    (inches); a title wider than the rest of its column gets more lines, and its row more height.
+    A row is as high as its highest axes. `widths`: of a figure with one, two and three columns (inches). Several axes
+    get letters. The first axis of a row has a y label, and so has an axis whose label differs from the one before.
+    `heading`: above all axes. `beside`: width of what is left of axes (inches); a title wider than the rest of its
+    column gets more lines, and its row more height. `level`: values are on the x axis. `height`: of facets without
+    their own (inches).
     """
     # two below each other can be read on a screen of 390 pixels
     columns = 1 if len(facets) == 2 else min(len(widths), len(facets))
@@ -307,19 +311,21 @@ def draw_facets(
     beside += LINE * max(facet.y_label.count("\n") for facet in facets)
     fitting = [wrap_title(title, width / columns - beside) for title in lettered]
     heights = [
-        height + LINE * (title.count("\n") - facet.title.count("\n"))
-        for height, title, facet in zip(heights, fitting, facets, strict=True)
+        (facet.height or height) + LINE * (title.count("\n") - facet.title.count("\n"))
+        for title, facet in zip(fitting, facets, strict=True)
     ]
     rows = [max(heights[n : n + columns]) for n in range(0, len(facets), columns)]
-    height = sum(rows) + (0.2 if heading else 0.0)
+    total = sum(rows) + (0.2 if heading else 0.0)
     handles: dict[str, Any] = {}
-    with sheet(width, height) as figure:
+    with sheet(width, total) as figure:
         grid = figure.subplots(len(rows), columns, sharey=share_y, squeeze=False, height_ratios=rows)
         if heading:
             figure.suptitle(heading, fontsize=8)
         label = ""
         for number, (axis, title, facet) in enumerate(zip(grid.flat, fitting, facets, strict=False)):
-            handles |= draw(axis, facet)
+            levels = facet.draw_levels(axis, level=level)
+            handles |= draw(axis, facet) | levels
+            axis.set_xlabel(facet.x_label)
             axis.set_title(title, loc="left", fontsize=7)
             if facet.y_label and (number % columns == 0 or facet.y_label != label):
                 axis.set_ylabel(facet.y_label)
@@ -328,7 +334,7 @@ def draw_facets(
             axis.set_visible(False)
         if handles:
             legend_rows = -(-len(handles) // legend_columns(list(handles), width))
-            figure.set_size_inches(width, height + 0.16 * legend_rows + 0.2)
+            figure.set_size_inches(width, total + 0.16 * legend_rows + 0.2)
             draw_legend(figure, handles)
     return figure
 

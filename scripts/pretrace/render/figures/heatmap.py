@@ -41,9 +41,8 @@ def _cells(artifact: Artifact, results: Results, panel: Panel, x: str, y: str) -
     """Return a row a cell: x, y, value, and whether it is hatched, the best, the default."""
     method = artifact.options.method
     grid = results.grid(artifact, panel, method)
-    (default,) = results.by(
-        "method", artifact.replaced(methods=[method]), panel, selection="default"
-    ).values()
+    own = artifact.replaced(methods=[method])
+    (default,) = results.by("method", own, panel, selection="default").values()
     records = []
     for setting, row in grid.items():
         parsed = written_parameters(setting)
@@ -90,25 +89,25 @@ def _write_value(axis: Axes, x: int, y: int, row: Record, light: bool, fill: Any
     axis.text(x, y, text, ha="center", va="center", fontsize=5.6, color="black" if light else "white",
               fontweight="bold" if row["best"] else "normal",
               bbox=box if row["hatched"] else None)  # fmt: skip
-    for name, dashes in BOXES.items():
+    for name, look in BOXES.items():
         if row[name]:
-            axis.add_patch(_box(x, y, 0.9, edgecolor=VERMILION, linewidth=1.4, linestyle=dashes, zorder=4))
+            axis.add_patch(_box(x, y, 0.9, **look, zorder=4))
 
 
 def _box(x: float, y: float, size: float, **look: Any) -> Rectangle:
     return Rectangle((x - size / 2, y - size / 2), size, size, fill=False, **look)
 
 
-BOXES = {"best": "-", "default": (0, (2, 1.2))}
-"""The dashes of the boxes around cells."""
+BOXES: dict[str, dict[str, Any]] = {
+    name: {"edgecolor": VERMILION, "linewidth": 1.4, "linestyle": dashes}
+    for name, dashes in {"best": "-", "default": (0, (2, 1.2))}.items()
+}
+"""How the boxes around cells look."""
 
 
 def _draw_legend(figure: Figure, *, hatched: bool) -> None:
     names = {"best": "best on the evaluated texts", "default": "default"}
-    handles = {
-        names[name]: Patch(facecolor="none", edgecolor=VERMILION, linewidth=1.4, linestyle=dashes)
-        for name, dashes in BOXES.items()
-    }
+    handles = {names[name]: Patch(facecolor="none", **look) for name, look in BOXES.items()}
     if hatched:
         patch = Patch(facecolor="none", edgecolor="black", hatch="////", linewidth=0.4)
         handles["over 5 % of texts without such a token"] = patch

@@ -8,7 +8,6 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 
 from pretrace.evaluation.averages import PANEL_KEYS, Record
@@ -16,7 +15,7 @@ from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.catalogue import X_PLACES
 from pretrace.render.figures.drawing import (
-    GREY,
+    LEVEL_STYLE,
     MEMBER,
     NONMEMBER,
     Drawing,
@@ -29,7 +28,7 @@ from pretrace.render.figures.drawing import (
     nth_style,
 )
 from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
-from pretrace.render.results import Results, long_frame, number_record, of_panels
+from pretrace.render.results import Results, long_frame, number_record, of_panels, of_set
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
 MOST_LINES = 8  # methods that are drawn as curves, not as level lines; more have a facet each
@@ -39,15 +38,11 @@ CROWDED = 45  # letters of all names along x, above which they are turned
 THIN = ("P", "X")  # markers that a white edge would cover
 
 
-LEVEL_STYLE, UPRIGHT_STYLE = LineStyle(GREY, "-", 0.7), LineStyle(GREY, (0, (1, 1.5)), 0.7)
-
-
 def draw_lines(
     facets: Sequence[Facet],
     styles: Mapping[Any, LineStyle],
     names: Mapping[Any, str],
     *,
-    height: float = 2.4,
     heading: str = "",
     legends: bool = False,
 ) -> Any:
@@ -58,18 +53,9 @@ def draw_lines(
     Rows of a facet's frame are points `series, x, value, low, high`; a row without x is a horizontal line.
     """
     handles: dict[str, Any] = {name: styles[series].handle() for series, name in names.items()}
-    lines = [(facet.across, LEVEL_STYLE) for facet in facets] + [
-        (facet.upright, UPRIGHT_STYLE) for facet in facets
-    ]
-    handles |= {name: Line2D([], [], **style.line) for named, style in lines for name in named}
 
     def draw(axis: Axes, facet: Facet) -> dict[str, Any]:
-        for level, _ in facet.across.values():
-            axis.axhline(level, **LEVEL_STYLE.line)
-        for place in facet.upright.values():
-            axis.axvline(place, **UPRIGHT_STYLE.line)
         places = _draw_series(axis, facet, styles)
-        axis.set_xlabel(facet.x_label)
         if facet.ticks:
             _name_ticks(axis, facet.ticks)
         elif len(places) <= 16 and all(place == int(place) for place in places):
@@ -86,7 +72,7 @@ def draw_lines(
         )
         return {}
 
-    return draw_facets(facets, draw, heights=[height] * len(facets), heading=heading)
+    return draw_facets(facets, draw, heading=heading)
 
 
 def _draw_series(axis: Axes, facet: Facet, styles: Mapping[Any, LineStyle]) -> list[float]:
@@ -163,14 +149,13 @@ def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names:
             y_label=facet.y_label.replace(", with", ",\nwith"),
             frame=facet.frame[facet.frame["series"] == method],
             banded=False,
+            height=1.45,
         )
         for facet in facets
         for method, name in names.items()
     ]
     heading = facets[0].title if len(facets) == 1 else ""
-    return draw_lines(
-        [facet for facet in small if len(facet.frame)], styles, {}, height=1.45, heading=heading
-    )
+    return draw_lines([facet for facet in small if len(facet.frame)], styles, {}, heading=heading)
 
 
 def _panels_apart(panels: Sequence[Panel], x: str) -> list[list[Panel]]:
@@ -229,7 +214,7 @@ def _metric_facet(
     frame = pd.DataFrame(rows).astype({"x": float, "low": float, "high": float})
     label = metric_label(artifact.metric)
     y_label = f"{label},{' ' if len(label) < 10 else chr(10)}with 95 % interval"
-    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric))
+    return Facet(title, frame, x_label, y_label, ticks, chance_of(artifact.metric, LEVEL_STYLE))
 
 
 SHIFTS = {
@@ -251,17 +236,12 @@ def prefix_shifts(artifact: Artifact, results: Results) -> Drawing:
     """
     panels, facets, frames = results.panels(artifact), [], []
     for panel in panels:
-        frame = results.rows(artifact, panel, "shift")
-        # where no text was drawn as a shot, there are no other sets
-        has_set = frame["evaluation_set"].eq(artifact.evaluation_set).any()
-        frame = frame[frame["evaluation_set"] == (artifact.evaluation_set if has_set else "all")]
+        frame = of_set(results.rows(artifact, panel, "shift"), artifact)
         frame = frame.sort_values(["prefix", "shots", "label"], ascending=[True, True, False])
         pairs = zip(frame["label"], frame["prefix"], strict=True)
         points = frame.assign(series=pd.Series([*pairs], frame.index, object), x=frame["shots"].astype(float))
-        label = "signed Wasserstein distance\n(nats a token), with 95 % interval"
-        facets.append(
-            Facet(panel.name, points, "shots in the prefix", label, across={"no shift": (0.0, LEVEL_STYLE)})
-        )
+        labels = "shots in the prefix", "signed Wasserstein distance\n(nats a token), with 95 % interval"
+        facets.append(Facet(panel.name, points, *labels, across={"no shift": (0.0, LEVEL_STYLE)}))
         frames.append(frame[["label", "prefix", "draw", "shots", "n", "value", "low", "high"]])
     names = {
         (label, kind): f"texts: {CLASSES[label]}; prefix: {PREFIX_LABELS[kind]}" for label, kind in SHIFTS

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.lines import Line2D
 
 from pretrace.evaluation.tokens import FEWEST
 from pretrace.render.artifact import Artifact
@@ -47,10 +46,7 @@ def entropy_scatter(artifact: Artifact, results: Results) -> Drawing:
             _draw_surprising(axes[1], frame)
             for axis, title in zip(axes, (f"{panel.name}\nall tokens", _title(frame)), strict=True):
                 axis.set_title(wrap_title(next(letters) + title, PAGE / 2 - EDGE), loc="left", fontsize=7)
-        handles = {
-            CLASSES[label]: Line2D([], [], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4)
-            for label, style in CLASS_STYLES.items()
-        }  # fmt: skip
+        handles = {CLASSES[label]: style.handle() for label, style in CLASS_STYLES.items()}
         draw_legend(drawn, handles)
     keys = {"curve": "drawn", "x": "entropy", "y": "logprob", "weight": "share"}
     shown = of_panels([frame[["label", *keys, "low", "high"]] for frame in frames], panels)
@@ -88,13 +84,12 @@ def _draw_surprising(axis: Axes, frame: pd.DataFrame) -> None:
                      linewidths=0, rasterized=True, zorder=1)  # fmt: skip
         x = mean["x"] + 0.012 * EPS * (1 if label else -1)
         draw_intervals(axis, x, mean.assign(value=mean["y"]), style.color, ground=True)
-        axis.plot(x, mean["y"], color=style.color, linestyle=style.dashes, marker=style.marker, markersize=4,
-                  markeredgecolor="white", markeredgewidth=0.5, zorder=5)  # fmt: skip
+        axis.plot(x, mean["y"], **style.marked, markeredgecolor="white", markeredgewidth=0.5, zorder=5)
     axis.margins(y=0.06)
     axis.set(xlim=(0, EPS), xlabel="entropy (nats)", ylabel=LOGPROB)
 
 
-PROTOCOLS = (LineStyle(BLUE, "", marker="o"), LineStyle(VERMILION, "", marker="x"))
+PROTOCOLS = (LineStyle(BLUE, "", size=2.5), LineStyle(VERMILION, "", marker="x", size=2.5))
 
 
 def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
@@ -118,10 +113,8 @@ def reproduction_scatter(artifact: Artifact, results: Results) -> Drawing:
                 )
                 points = points.assign(value=points["measured"])
                 draw_intervals(axis, points["published"], points, line.color)
-                (handles[f"as the {protocol}"],) = axis.plot(
-                    points["published"], points["value"], linestyle="none", marker=line.marker, markersize=2.5,
-                    markerfacecolor="none", markeredgewidth=0.6, color=line.color,
-                )  # fmt: skip
+                look = line.marked | {"markerfacecolor": "none", "markeredgewidth": 0.6}
+                (handles[f"as the {protocol}"],) = axis.plot(points["published"], points["value"], **look)
             shown = len(own[[*PUBLISHED_KEYS]].drop_duplicates())
             axis.set(aspect="equal", xlim=(0, 1), ylim=(0, 1), xlabel="published")
             axis.set_title(f"{papers[paper].title} ({shown} numbers)")

@@ -63,15 +63,13 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
 
 def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
+    beating: str = "no test" if pd.isna(beats) else "yes" if beats else "no"
     first = rank == 1 and not record["control"]
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]})
     yield "z", Cell() if z is None else Cell(words=format_signed(z, 1))
     yield "Rank", Cell(words=f"{rank:.0f} of {record['placebos'] + 1:.0f}", bold=first) if rank else Cell()
-    yield (
-        "Beats words?",
-        Cell(words="no test") if pd.isna(beats) else Cell(words="yes" if beats else "no", bold=beats),
-    )
+    yield "Beats words?", Cell(words=beating, bold=beating == "yes")
 
 
 def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:

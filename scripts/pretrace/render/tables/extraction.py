@@ -77,9 +77,8 @@ def extraction(artifact: Artifact, results: Results) -> Table:
     blocks = rows_of("Classes", classes, "Of")
     for panel, frame in zip(panels, frames, strict=True):
         blocks += _documents(panel.name, frame[frame["unit"] == "document"])
-    of_rows = (_settings(panels, frames), _left_out(panels, frames), results.cautions(panels))
-    settings, left_out, cautions = map(" ".join, of_rows)
-    notes = [settings, *NOTES, left_out, cautions]
+    said = [_left_out(panels, frames), results.cautions(panels)]
+    notes = [" ".join(_settings(panels, frames)), *NOTES, *map(" ".join, said)]
     return table_of(artifact, blocks, notes, of_panels(frames, panels))
 
 

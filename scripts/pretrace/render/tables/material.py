@@ -33,14 +33,10 @@ def benchmark_statistics(artifact: Artifact, results: Results) -> Table:
         ratio = counts["n_members"] / labelled if labelled else None
         records.append(dict(zip(keys, place, strict=True)) | about | counts | {"member_ratio": ratio})
     unlabelled = any(record["n_unlabelled"] for record in records)
-    rows = (
-        (
-            ", ".join(filter(None, (artifact.title_of(row["benchmark"]), row["subset"]))),
-            _cells(row, unlabelled),
-            False,
-        )
-        for row in records
-    )
+    rows = []
+    for row in records:
+        name = ", ".join(filter(None, (artifact.title_of(row["benchmark"]), row["subset"])))
+        rows.append((name, _cells(row, unlabelled), False))
     note = "Length: words a text. Documents: those the members come from + those of the non-members."
     return table_of(artifact, rows_of("", rows, "Benchmark"), [note], long_frame(records))
 
@@ -60,11 +56,8 @@ def _class_counts(texts: pd.DataFrame) -> dict[str, int]:
 def _cells(record: Record, unlabelled: bool) -> Iterable[tuple[str, Cell]]:
     documents = (record["member_documents"], record["nonmember_documents"])
     yield "Language", Cell(words=LANGUAGES.get(record["language"], record["language"]) or DASH)
-    other_unit = f" {record['length_unit']}" if record["length_unit"] != "words" else ""
-    yield (
-        "Length (words)",
-        Cell() if record["length"] is None else Cell(words=f"{record['length']}{other_unit}"),
-    )
+    length = f"{record['length']} {record['length_unit']}".removesuffix(" words")
+    yield "Length (words)", Cell() if record["length"] is None else Cell(words=length)
     yield "Texts", Cell(words=f"{record['n_members'] + record['n_nonmembers']:,}")
     ratio = record["member_ratio"]
     yield "Non-members", Cell() if ratio is None else Cell(words=f"{100 * (1 - ratio):.1f} %")
@@ -111,7 +104,8 @@ def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[s
     seconds = {}
     if results.has("passes", panel.pair):
         documents = results.texts(panel)["document"].nunique()
-        by_method = _seconds_by_passes(read_json(results.path("passes", panel.pair)), methods, subset, length)
+        views = read_json(results.path("passes", panel.pair))["views"]
+        by_method = _seconds_by_passes(views, methods, subset, length)
         seconds = {(method, ""): value / documents for method, value in by_method.items()}
     for row in read_json(results.path("times", panel.pair)) if results.has("times", panel.pair) else []:
         known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
@@ -121,34 +115,23 @@ def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[s
 
 
 def _seconds_by_passes(
-    manifest: Mapping[str, Any], methods: Iterable[str], subset: str, length: int | None
+    views: Iterable[Mapping[str, Any]], methods: Iterable[str], subset: str, length: int | None
 ) -> dict[str, float]:
     """Return the seconds of the passes that each method reads over some texts, as if it alone were run.
 
     Methods that read more than these passes, or passes that were not run, are left out.
     """
-    seconds = {}
-    for method in methods:
-        if (
-            method in METHODS
-            and METHODS[method].scope == "text"
-            and BY_ITSELF.issuperset(METHODS[method].needs)
-        ):
+    own = [
+        view
+        for view in views
+        if view["view"] == "original" and not view["prefix"] and not view["windows"]
+        if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
+    ]
+    seconds: dict[str, float] = {}
+    for method in filter(METHODS.__contains__, methods):
+        if METHODS[method].scope == "text" and BY_ITSELF.issuperset(METHODS[method].needs):
             altered = ("", *sorted(altered_views([method])))
-            read = [_of_passes(manifest["views"], view, subset, length) for view in altered]
+            read = [[view["seconds"] for view in own if view["altered"] == form] for form in altered]
             if all(read):  # every one has a pass
                 seconds[method] = sum(map(sum, read))
     return seconds
-
-
-def _of_passes(
-    views: Iterable[Mapping[str, Any]], altered: str, subset: str, length: int | None
-) -> list[float]:
-    """Return the seconds of each pass over the original texts, or over an altered form of them."""
-    return [
-        view["seconds"]
-        for view in views
-        if view["view"] == "original" and view["altered"] == altered
-        if not view["prefix"] and not view["windows"]
-        if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
-    ]

@@ -22,10 +22,10 @@ from pretrace.render.phrases import (
 from pretrace.render.results import (
     STAR_LEVEL,
     Results,
+    estimate_record,
     estimates,
     keys_of,
     long_frame,
-    number_record,
     records_of,
 )
 from pretrace.render.tables.table import (
@@ -130,10 +130,10 @@ def setting_table(artifact: Artifact, results: Results) -> Table:
     for place, panel in enumerate(panels):
         defaults = results.by("method", artifact, panel, selection="default")
         for value, method, row in results.along_parameter(artifact, panel, parameter):
-            about = {"average": "", "selection": row["selection"], "metric": artifact.metric}
+            about = {"selection": row["selection"], "metric": artifact.metric}
             about |= {"parameter": parameter if value else "", "parameter_value": value}
             default = {"default": row["setting"] == defaults[method]["setting"]}
-            records.append(keys_of(place, panel, row) | about | number_record(row) | default)
+            records.append(estimate_record(place, panel, row, **about) | default)
     frame = long_frame(records).sort_values(
         "parameter_value", key=lambda values: pd.to_numeric(values, errors="coerce"), kind="stable"
     )

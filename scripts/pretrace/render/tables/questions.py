@@ -19,6 +19,7 @@ from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_
 from pretrace.render.results import (
     STAR_LEVEL,
     Results,
+    estimate_record,
     keys_of,
     long_frame,
     number_record,
@@ -64,16 +65,15 @@ def _accuracies(artifact: Artifact, results: Results, panel: Panel, place: int) 
     keys: dict[str, Any] = {"selection": "grid", "method": [*QUESTION_METHODS]}
     rows = [results.rows(artifact.replaced(metric=metric), panel, **keys) for metric in ACCURACIES]
     for own in group_records(records_of(pd.concat(rows)), "method", "setting"):
-        setting = own[0]["setting"]
-        named = {**own[0], "method": named_variant(own[0]["method"], setting)}
-        about = keys_of(place, panel, named) | {"average": "", "selection": "grid", "star": False}
-        for row in own:
-            yield about | {"metric": row["metric"]} | number_record(row)
+        about = {"selection": "grid", "star": False}
+        named = [row | {"method": named_variant(row["method"], row["setting"])} for row in own]
+        shown = [estimate_record(place, panel, row, **about, metric=row["metric"]) for row in named]
+        yield from shown
         if len(own) == len(ACCURACIES):
             by_metric = {row["metric"]: estimate(row) for row in own}
             value, low, high = difference(*(by_metric[metric] for metric in ACCURACIES))
-            numbers = {**number_record(None), "value": value, "low": low, "high": high, "setting": setting}
-            yield about | {"metric": "gap"} | numbers
+            gap = {"metric": "gap", "value": value, "low": low, "high": high, "marks": ""}
+            yield shown[0] | gap | dict.fromkeys(("n_members", "n_nonmembers"))
 
 
 def _order(record: Record) -> tuple[Any, ...]:
@@ -123,22 +123,17 @@ def _tested_rows(
 ) -> Iterable[Record]:
     """Yield the metrics of each method, and its test of the difference of means; one without a test has no p."""
     for metric in metrics:
-        for row in results.by(
-            "method", artifact.replaced(metric=metric), panel, selection="default"
-        ).values():
-            about = {"average": "", "metric": metric, "star": False}
-            yield keys_of(place, panel, row) | about | number_record(row)
+        chosen = results.by("method", artifact.replaced(metric=metric), panel, selection="default")
+        for row in chosen.values():
+            yield estimate_record(place, panel, row, metric=metric, star=False)
     tested = results.by("method", artifact.replaced(metric=MEAN_SCORE), panel, "tests", test="welch")
     scored = results.by("method", artifact.replaced(metric="auc"), panel, selection="default")
     for method, row in (scored | tested).items():
         test = tested.get(method, {})
         numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
+        about = {"average": "", "metric": P_VALUE, **number_record(None), "setting": row["setting"]}
         star = bool(test and test["p_holm"] <= STAR_LEVEL)
-        yield (
-            keys_of(place, panel, row)
-            | {"average": "", "metric": P_VALUE, **number_record(None), "setting": row["setting"]}
-            | {"value": test.get("p"), **numbers, "star": star}
-        )
+        yield keys_of(place, panel, row) | about | numbers | {"value": test.get("p"), "star": star}
 
 
 def calibration_table(artifact: Artifact, results: Results) -> Table:
