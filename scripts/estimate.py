@@ -7,7 +7,7 @@ from pretrace.models.entries import ApiModel, HubModel
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, print_answer
 from pretrace.studies import load_study
-from pretrace.studies.estimate import assumptions, budget, counted, estimate, gigabytes, measured, table
+from pretrace.studies.estimate import assumptions, budget, counted, estimate_study, gigabytes, measured, table
 from pretrace.studies.plan import Plan
 
 with job_log(snakemake.log[0]):
@@ -19,7 +19,7 @@ with job_log(snakemake.log[0]):
         known[slug] = counted(
             plan, slug, zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True)
         )
-    lines = estimate(plan, flops, known)
+    lines = estimate_study(plan, flops, known)
     fetched = sum(gigabytes(m.entry) for m in plan.models_read if isinstance(m.entry, HubModel))
     told = [*table(lines, flops, fetched), *assumptions(plan, known)]
     if any(isinstance(plan.study.models.entries.get(line.name), ApiModel) for line in lines):

@@ -3,7 +3,7 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.passes.job import Share, run
+from pretrace.passes.job import JobShare, run
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader
@@ -13,7 +13,7 @@ from pretrace.views.stored import read_views
 entry, checkpoint = dict(snakemake.params.entry), snakemake.input.checkpoint
 threads = 1 if "api" in entry else snakemake.params.threads
 names = dict(snakemake.wildcards)
-share = Share.from_name(names.pop("share", ""))
+share = JobShare.from_name(names.pop("share", ""))
 
 
 @contextmanager

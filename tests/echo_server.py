@@ -32,18 +32,17 @@ class EchoServer:
     garbled  a token that is a part of a character is U+FFFD, as vLLM writes it; else `bytes:\\x..`
     ignored  `echo` and `prompt_logprobs` are ignored, as by llama.cpp
     most     the most log-probabilities that it gives a token, as `vllm serve --max-logprobs`
-    biased   log-probabilities of the next token are told after a bias
     told     what becomes of log-probabilities before they are told, as logits that stand for them
     """
 
     def __init__(
         self, checkpoint_json: Path, *, shifted: bool = False, garbled: bool = False, ignored: bool = False,
-        most: int = 40, biased: bool = False, told: Callable[[Any], Any] = lambda values: values,
+        most: int = 40, told: Callable[[Any], Any] = lambda values: values,
     ) -> None:  # fmt: skip
         self.tokenizer, self.model = loaded(checkpoint_json)
         self.engine = Engine(self.model, "server", 4096)
-        self.shifted, self.garbled, self.ignored = shifted, garbled, ignored
-        self.most, self.biased, self.told = most, biased, told
+        self.shifted, self.garbled, self.ignored, self.most = shifted, garbled, ignored, most
+        self.told = told
         self.prompts: list[str | list[int]] = []
         self._lock = threading.Lock()  # one model for all connections
 
@@ -60,8 +59,6 @@ class EchoServer:
         shown = {"id": "x", "object": "text_completion", "model": "m", "usage": counts}
         if "prompt_logprobs" in body and not self.ignored:
             return shown | {"choices": [self._of_vllm(ids, after, body["prompt_logprobs"])]}
-        if body.get("logprobs", 0) >= self.most:
-            return shown | {"choices": [self._of_llama(after[-1], body)]}
         generated = int(after[-1].argmax())
         tokens, logprobs, rows = [generated], [float(after[-1, generated])], [after[-1]]
         if body.get("echo") and not self.ignored:
@@ -94,21 +91,6 @@ class EchoServer:
         written = self._piece(int(after[-1].argmax()))
         return {"index": 0, "text": written, "logprobs": None, "finish_reason": "length", "stop_reason": None,
                 "prompt_logprobs": listed, "prompt_token_ids": None, "token_ids": None}  # fmt: skip
-
-    def _of_llama(self, row: torch.Tensor, body: dict[str, Any]) -> dict[str, Any]:
-        """A choice as llama.cpp's server gives it: the token that was written and the likeliest, before a bias."""
-        biased = row.clone()
-        for id, bias in body.get("logit_bias", {}).items():
-            biased[int(id)] += bias
-        told = biased.log_softmax(-1) if self.biased else row
-
-        def token(id: int) -> dict[str, Any]:
-            return {"id": id, "token": self._piece(id), "bytes": [], "logprob": float(told[id])}
-
-        top = [token(id) for id in told.topk(min(body["logprobs"], self.most)).indices.tolist()]
-        written = token(int(biased.argmax()))
-        return {"text": written["token"], "index": 0, "finish_reason": "length",
-                "logprobs": {"content": [written | {"top_logprobs": top}]}}  # fmt: skip
 
     def _scored(self, ids: list[int]) -> list[float]:
         request = Request("t", 0, np.array(ids, dtype=np.int32), len(ids))

@@ -8,7 +8,7 @@ import made_up_results
 import numpy as np
 import pandas as pd
 
-from pretrace.evaluation.answers import accuracies, accuracies_by_order, letters
+from pretrace.evaluation.answers import accuracies, accuracies_by_order, letter_probabilities
 from pretrace.evaluation.evaluate import evaluate
 from pretrace.evaluation.scores import scores_of
 from pretrace.questions.calibration import calibrate
@@ -102,7 +102,7 @@ def make_study(folder: Path, *, more: bool = True, **calibration: Any) -> Result
     statistics = {
         "accuracy": accuracies(answers, (MODEL, BENCHMARK), 200, False),
         "accuracy_by_order": accuracies_by_order(answers, (MODEL, BENCHMARK), 200, False),
-        "letters": letters(calibrations, MODEL, 200, False),
+        "letters": letter_probabilities(calibrations, MODEL, 200, False),
     }
     frames = {name: made_up_results.statistic(name, rows) for name, rows in statistics.items()}
     for kind, frame in ({"metrics": metrics, "tests": tests} | frames).items():

@@ -141,6 +141,12 @@ def test_a_server_answers_for_a_model_with_weights():
     assert overridden(given, servers=server, paths={"llama": "."})["llama"] == served, (
         "its name on the hub stays"
     )
+    bare = {"bare": {"source": "hub", "hub": "a/b"}}
+    assert not overridden(bare, servers={"bare": {"base_url": url}})["bare"].api.echo, (
+        "its tokens are unknown"
+    )
+    with pytest.raises(InputError, match=r"servers: bare: api\.echo needs the key 'tokenizer'"):
+        overridden(bare, servers={"bare": {"base_url": url, "echo": True}})
     mistakes = {
         "claude": r"servers\.claude: .* weights of their own",
         "lama": r"servers\.lama: .* did you mean .llama.",

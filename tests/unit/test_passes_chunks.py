@@ -7,7 +7,7 @@ from made_up_jobs import full_request as request
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.index import PassIndex
-from pretrace.passes.job import Share
+from pretrace.passes.job import JobShare
 from pretrace.runtime.files import sha256_file
 
 MANY = [f"{text} It is number {number}." for number in range(12) for text in TEXTS]
@@ -86,7 +86,7 @@ def test_jobs_that_share_a_pair_leave_nothing_for_the_last_and_read_nothing_twic
     sizes = []
     for number in range(1, count + 1):
         before = len(ran)
-        shared = cut(requests, share=Share(number, count), manifest=tmp_path / f"{number}.json")
+        shared = cut(requests, share=JobShare(number, count), manifest=tmp_path / f"{number}.json")
         assert shared["views"] == []
         sizes.append(sum(map(len, ran[before:])))
     assert sorted(ran) == alone
@@ -152,7 +152,7 @@ def test_the_windows_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, 
     ran.clear()
     for number in range(1, 7):
         before = len(ran)
-        cut([windows], texts=texts, share=Share(number, 6))
+        cut([windows], texts=texts, share=JobShare(number, 6))
         assert len(ran) > before
     manifest = cut([windows], texts=texts)
     assert len(ran) == len(files_of(manifest)) > 6

@@ -10,13 +10,12 @@ import pytest
 from made_up_jobs import NAMES, benchmark_of, request, target_of
 
 from echo_server import EchoServer
-from llama_server import MEMBER, llama_server, wheel_of_the_model
+from llama_server import llama_server
 from loopback import Loopback, client_at
 from pretrace.models.api.logprobs import check_likeliest
 from pretrace.models.api.store import AnswerStore
-from pretrace.models.gguf import convert_gguf
 from pretrace.passes import job
-from pretrace.passes.echo import Echo, Probe, after, echo_target, span_of
+from pretrace.passes.echo import Echo, Probe, echo_target, span_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, read_table
 
@@ -30,16 +29,16 @@ SHOTS = ["A number of texts.", "120 members were there.\n"]
 
 @pytest.fixture
 def run(tiny_checkpoint, tmp_path):
-    """Runs passes of a kind of model, here or by an API at `url`; `known`: whether its tokenizer is."""
+    """Runs passes of a kind of model, here or by an API at `url`."""
 
-    def passes_of(kind, requests, *, url="", known=True, texts=TEXTS, **keys):
+    def passes_of(kind, requests, *, url="", texts=TEXTS, **keys):
         record = kind if isinstance(kind, Path) else tiny_checkpoint(kind)
         target = target_of(record)
-        where = tmp_path / ("api" if url else "local") / str(known)
+        where = tmp_path / ("api" if url else "local")
         with AnswerStore(tmp_path / "answers.sqlite") as store:
             if url:
                 client = client_at(url, store, **(keys or {"echo": True}))
-                target = echo_target(client, record if known else None)
+                target = echo_target(client, record)
             manifest = job.run(
                 requests, benchmark=benchmark_of(texts), names=NAMES, target=target,
                 store=where / "store", manifest=where / "manifest.json", batch_tokens=64, threads=1,
@@ -56,8 +55,9 @@ def serving(tiny_checkpoint):
     return lambda kind, **errs: Loopback(EchoServer(tiny_checkpoint(kind), **errs))
 
 
-def assert_equal_rows(rows, expected, *, ids=True):
-    """Every pass by an API has the rows of the engine's, and token ids where they are known."""
+def assert_equal_rows(rows, expected):
+    """Every pass by an API has the rows of the engine's."""
+    assert len(rows[0]["views"]) == len(expected[0]["views"])
     for views in zip(rows[0]["views"], expected[0]["views"], strict=True):
         echoed, local = (
             read_table(store / view["files"][0]["file"]).to_pylist()
@@ -65,10 +65,9 @@ def assert_equal_rows(rows, expected, *, ids=True):
         )
         assert echoed
         for row, other in zip(echoed, local, strict=True):
-            equal = ("text_id", "variant", "skipped", "n_tokens", "shots_used")
+            equal = ("text_id", "variant", "token_ids", "skipped", "n_tokens", "shots_used")
             assert [row[key] for key in equal] == [other[key] for key in equal]
             np.testing.assert_allclose(row["logprobs"], other["logprobs"], atol=1e-4)
-            assert row["token_ids"] == (other["token_ids"] if ids else [-1] * len(other["token_ids"]))
             assert row["entropies"] is row["variances"] is None
             if views[0]["statistics"] == "likeliest":
                 for key in ("highest", "top40"):
@@ -81,30 +80,28 @@ NAMED = {"start_token": "<|endoftext|>"}
 INNER = {"prefix": "nonmember", "draw": 0, "shots": 1, "inner_start": True}
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
 @pytest.mark.parametrize("kind", ["gpt_neox", "llama"])  # without and with a start token of the tokenizer's
-def test_echoed_passes_are_those_of_the_engine(run, serving, kind, known):
+def test_echoed_passes_are_those_of_the_engine(run, serving, kind):
     requests = [request(), request(altered="lowercase"), request(**WITH_SHOTS)]
     texts = [text for text in TEXTS if text.isascii()]
     with serving(kind) as server:
-        rows = run(kind, requests, url=server.url, known=known, texts=texts)
-    assert_equal_rows(rows, run(kind, requests, texts=texts), ids=known)
+        rows = run(kind, requests, url=server.url, texts=texts)
+    assert_equal_rows(rows, run(kind, requests, texts=texts))
 
 
 @pytest.mark.parametrize(
-    ("kind", "known", "errs", "requests"),
+    ("kind", "errs", "requests"),
     [
-        *(("llama", known, {"garbled": garbled}, [request()])
-          for known in (True, False) for garbled in (True, False)),
-        ("gpt_neox", True, {}, [request(**NAMED), request(**NAMED, **INNER)]),
+        *(("llama", {"garbled": garbled}, [request()]) for garbled in (True, False)),
+        ("gpt_neox", {}, [request(**NAMED), request(**NAMED, **INNER)]),
     ],
-)  # fmt: skip
+)
 def test_characters_of_several_tokens_and_named_start_tokens_are_scored_too(
-    run, serving, kind, known, errs, requests
+    run, serving, kind, errs, requests
 ):
     with serving(kind, **errs) as server:
-        rows = run(kind, requests, url=server.url, known=known)
-    assert_equal_rows(rows, run(kind, requests), ids=known)
+        rows = run(kind, requests, url=server.url)
+    assert_equal_rows(rows, run(kind, requests))
 
 
 def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoint):
@@ -121,9 +118,7 @@ def test_faults_change_nothing_and_a_second_run_asks_nothing(run, tiny_checkpoin
         assert server.requests == before
 
 
-@pytest.mark.parametrize(
-    "offers", [{"echo": True}, {"top40": "prompt_logprobs"}, {"top40": "next_token"}], ids=str
-)
+@pytest.mark.parametrize("offers", [{"echo": True}, {"top40": "prompt_logprobs"}], ids=str)
 @pytest.mark.parametrize(
     ("told", "says"),
     [
@@ -147,17 +142,16 @@ def test_rounded_and_unlikely_log_probabilities_are_accepted(values):
     check_likeliest(values)
 
 
-@pytest.mark.parametrize("known", [True, False], ids=["ids", "texts"])
-def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, tiny_checkpoint, known):
+def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, tiny_checkpoint):
     responder = EchoServer(tiny_checkpoint("gpt_neox"), shifted=True)
     with Loopback(responder) as server:
         for _ in range(2):
             before = server.requests
             with pytest.raises(InputError, match=r"shifted by a token, as llama-cpp-python.*set start_token"):
-                run("gpt_neox", [request()], url=server.url, known=known)
+                run("gpt_neox", [request()], url=server.url)
             assert server.requests > before
         responder.shifted = False
-        run("gpt_neox", [request()], url=server.url, known=known)
+        run("gpt_neox", [request()], url=server.url)
 
 
 def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tiny_checkpoint, monkeypatch):
@@ -179,99 +173,56 @@ def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tin
 
 def test_a_real_server_without_prompt_scoring_is_refused(run, tmp_path):
     with llama_server(tmp_path) as url, pytest.raises(InputError, match="leave `echo` out of its entry"):
-        run("gpt_neox", [request()], url=url, known=False)
+        run("gpt_neox", [request()], url=url)
 
 
-@pytest.mark.parametrize(
-    ("changes", "known", "says"),
-    [
-        ({"statistics": "full"}, True, "no full-vocabulary statistics"),
-        ({"start_token": "<s>"}, False, "whose entry names no tokenizer"),
-        ({"start_token": "none"}, False, "puts a start token before every text by itself"),
-    ],
-)
-def test_what_an_api_cannot_score_is_refused(run, serving, changes, known, says):
-    with serving("llama") as server, pytest.raises(InputError, match=says):
-        run("llama", [request(**changes)], url=server.url, known=known)
+def test_what_an_api_cannot_score_is_refused(run, serving):
+    with serving("llama") as server, pytest.raises(InputError, match="no full-vocabulary statistics"):
+        run("llama", [request(statistics="full")], url=server.url)
+    with pytest.raises(InputError, match="name a local model that has the same tokenizer"):
+        echo_target(client_at(server.url, None), None)
 
 
 def test_spans_are_found_by_what_the_tokens_spell():
     pieces = ["<s>", " The", " un", "ion", " is"]
     echo = Echo(pieces, [np.nan, -1, -2, -3, -4])
-    assert span_of(echo, "The union") == slice(1, 4)  # a space that the tokenizer puts first
-    assert span_of(echo, " The union is") == slice(1, 5)  # nothing was generated
-    assert span_of(echo, "The union", tokens=2) is None
-    assert span_of(echo, "The uni") is None
-    assert after(echo, slice(1, 4), "ion") == 3
-    assert after(echo, slice(1, 4), "nion") == 2  # a token on the border is the text's
-    with pytest.raises(InputError, match="garbles"):
-        after(Echo(["\ufffd", "a"], [0, 0]), slice(0, 2), "a")
+    assert span_of(echo, "The union", 3) == slice(1, 4)  # a space that the tokenizer puts first
+    assert span_of(echo, " The union is", 4) == slice(1, 5)  # nothing was generated
+    assert span_of(echo, "The union", 2) is None
+    assert span_of(echo, "The uni", 3) is None
 
 
-WAYS = ["prompt_logprobs", "next_token"]
 CUT = {"windows": [6, 4, 3]}
 
 
-@pytest.mark.parametrize("top40", WAYS)
 @pytest.mark.parametrize(("kind", "changes"), [("gpt_neox", {}), ("llama", {}), ("llama", CUT)])
-def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes, top40):
+def test_the_likeliest_tokens_of_a_server_give_the_engines_statistics(run, serving, kind, changes):
     beside = [] if changes else [request(altered="lowercase"), request(**WITH_SHOTS)]
-    few = [TEXTS[0], *TEXTS[3:5], ""]  # each token is a request
+    few = [TEXTS[0], *TEXTS[3:5], ""]
     served_requests, own_requests = (
         [request(statistics=statistics, **changes), *beside] for statistics in ("likeliest", "top40")
     )
     with serving(kind) as server:
-        served = run(kind, served_requests, url=server.url, texts=few, top40=top40)
+        served = run(kind, served_requests, url=server.url, texts=few, top40="prompt_logprobs")
     assert served[0]["views"][0]["statistics"] == "likeliest"
     assert_equal_rows(served, run(kind, own_requests, texts=few))
 
 
 @pytest.mark.parametrize(
-    ("errs", "top40", "says"),
+    ("errs", "says"),
     [
-        (
-            {"most": 20},
-            "prompt_logprobs",
-            "malformed answer .* instead of 40; start vLLM with --max-logprobs 40",
-        ),
-        ({"ignored": True}, "prompt_logprobs", "malformed answer .*no prompt_logprobs"),
-        (
-            {"biased": True},
-            "next_token",
-            r"does not tell a token's probability before a bias.* or leave top40 out",
-        ),
-        ({"most": 50}, "next_token", "malformed answer .*no ids and log-probabilities"),
+        ({"most": 20}, "malformed answer .* instead of 40; start vLLM with --max-logprobs 40"),
+        ({"ignored": True}, "malformed answer .*no prompt_logprobs"),
     ],
 )
-def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, top40, says):
+def test_a_server_without_the_likeliest_tokens_is_refused(run, serving, errs, says):
     with serving("llama", **errs) as server, pytest.raises(InputError, match=says):
-        run("llama", [request(statistics="likeliest")], url=server.url, top40=top40, attempts=2)
-
-
-@pytest.mark.full
-def test_a_real_server_gives_what_a_local_job_gives(run, tmp_path):
-    """llama.cpp, which computes with 4-bit weights, against the same weights dequantised, in float32."""
-    convert_gguf(wheel_of_the_model(), MEMBER, tmp_path / "smollm2")
-    record = tmp_path / "smollm2" / "checkpoint.json"
-    texts = ["We the people of the United States, in order to form a more perfect union, establish justice"]
-    with llama_server(tmp_path) as url:
-        served = run(record, [request(statistics="likeliest")], url=url, texts=texts, top40="next_token")
-    local = run(record, [request(statistics="top40")], texts=texts)
-    [far], [near] = (
-        read_table(folder / manifest["views"][0]["files"][0]["file"]).to_pylist()
-        for manifest, folder in (served, local)
-    )
-    assert far["token_ids"] == near["token_ids"]
-    for key, apart in (("logprobs", 0.15), ("highest", 0.15), ("top40", 0.05)):
-        assert np.abs(np.subtract(far[key], near[key])).mean() < apart
-    for most in (1, 40):
-        assert np.mean(np.less(far["ranks"], most) == np.less(near["ranks"], most)) > 0.9
+        run("llama", [request(statistics="likeliest")], url=server.url, top40="prompt_logprobs", attempts=2)
 
 
 WITHOUT_TORCH = """
 import sys
-for name in ("torch", "transformers"):
-    sys.modules[name] = None
+sys.modules["torch"] = None
 import subprocess
 import sys
 from pathlib import Path
@@ -288,14 +239,21 @@ names = {"study": "study", "model": "tiny", "benchmark": "texts"}
 with AnswerStore(folder / "a.sqlite") as store:
     job.run(
         [PassRequest(Reading("original", "tokenizer"), "logprobs")], benchmark=pd.DataFrame(columns), names=names,
-        target=echo_target(client_at(sys.argv[1], store, echo=True), None), store=folder / "store",
+        target=echo_target(client_at(sys.argv[1], store, echo=True), Path(sys.argv[3])), store=folder / "store",
         manifest=folder / "manifest.json", batch_tokens=64, threads=1,
     )
 """
 
 
-def test_scoring_by_an_api_needs_no_torch(serving, tmp_path):
+def test_scoring_by_an_api_needs_no_torch(serving, tiny_checkpoint, tmp_path):
     with serving("llama") as server:
-        command = [sys.executable, "-c", WITHOUT_TORCH, server.url, str(tmp_path)]
+        command = [
+            sys.executable,
+            "-c",
+            WITHOUT_TORCH,
+            server.url,
+            str(tmp_path),
+            str(tiny_checkpoint("llama")),
+        ]
         subprocess.run(command, check=True, env={"PYTHONPATH": ":".join(sys.path)})
     assert read_json(tmp_path / "manifest.json")["views"][0]["tokens"] > 0

@@ -174,7 +174,7 @@ def test_a_cell_has_equal_bytes_whichever_cells_run_with_it(job, tmp_path, dtype
         ({"prefix": "nonmembers"}, "no prefix 'nonmembers'.*did you mean 'nonmember'"),
         (
             {"prefix": "nonmember;separator=start_token", "start_token": "none"},
-            "the run has none whose id is known here: set start_token",
+            "the run has none: set start_token",
         ),
     ],
 )

@@ -102,7 +102,7 @@ def test_lists_stand_for_their_product_and_what_is_written_first_varies_slowest(
 
 
 def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
-    other = RUN | {"start_token": "none", "corpus": "sotu_historic", "methods": ["dc_pdd"]}
+    other = RUN | {"start_token": "none", "corpora": ["sotu_historic"], "methods": ["dc_pdd"]}
     own = {"id": "own", "start_token": "<s>", "methods": ["loss", "dc_pdd"]}
     own |= {"corpora": ["docstrings", "reviews"]}
     runs = [other, RUN | own, RUN | own | {"benchmark": "sotu_split", "methods": ["loss"]}]

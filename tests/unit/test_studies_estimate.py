@@ -14,7 +14,7 @@ from pretrace.studies.estimate import (
     assumptions,
     budget,
     counted,
-    estimate,
+    estimate_study,
     measured,
     slices_read,
     table,
@@ -29,7 +29,7 @@ TEXTS = {("a", 64): [100.0], ("a", 32): [20.0], ("b", None): [30.0]}
 
 def lines_of(folder, **keys):
     plan = Plan(load_written(folder, study(**keys)))
-    return {line.name: line for line in estimate(plan, FLOPS, {})}
+    return {line.name: line for line in estimate_study(plan, FLOPS, {})}
 
 
 def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp_path):
@@ -102,13 +102,13 @@ def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
 ):
     (tmp_path / "texts.jsonl").write_text('{"text": "one", "label": 1, "document": "d"}\n')
     keys = {
-        "models": {"far": {"source": "openai", "api": API | offered}},
+        "models": {"far": {"source": "openai", "api": API | offered, "tokenizer": "smollm2-135m"}},
         "benchmarks": {"own": {"source": "local", "path": "texts.jsonl", "question": "book"}},
         "runs": [{"model": "far", "benchmark": "own"} | run],
     }
     plan = Plan(load_written(tmp_path, study(**keys)))
     assert measured(plan) == {"own": plan.benchmark("own").table}
-    line = estimate(plan, FLOPS, {"own": TEXTS})[0]
+    line = estimate_study(plan, FLOPS, {"own": TEXTS})[0]
     assert (line.read, line.written) == pytest.approx((read, written))
     assert line.dollars == pytest.approx(read * 1e-6 + written * 10e-6)
     assert line.hours == 0
@@ -117,7 +117,7 @@ def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
 def test_the_table_says_what_is_stored_and_whether_the_budget_suffices(tmp_path):
     run = {"model": "llama-7b", "benchmark": "wikimia", "methods": ["loss"]}
     plan = Plan(load_written(tmp_path, study(runs=[run])))
-    lines = table(estimate(plan, FLOPS, {}), FLOPS, 13.5)
+    lines = table(estimate_study(plan, FLOPS, {}), FLOPS, 13.5)
     assert lines[2].startswith("| llama-7b | ")
     assert lines[3].startswith("| all | ")
     assert "To download: 14 GB of weights" in lines[-1]

@@ -114,7 +114,7 @@ def write_smoke(project: Project) -> Project:
                                      "prefix": {"pool": 3, "draws": 2}}},
             "corpora": {"web": {"source": "local", "path": "corpus.txt"}},
             "runs": [
-                {"model": "target", "benchmark": "texts", "corpus": "web", "references": ["reference"],
+                {"model": "target", "benchmark": "texts", "corpora": ["web"], "references": ["reference"],
                  "start_token": "<|endoftext|>",
                  "methods": ["loss", "zlib", "ref", "min_k", "min_k_pp", {"surp": {"eps": [1, 2]}}, "dc_pdd"]},
                 {"model": "target", "benchmark": "texts", "lengths": [8], "start_token": "<|endoftext|>",

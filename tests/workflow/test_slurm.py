@@ -63,7 +63,7 @@ def prepared(folder: Path) -> Project:
     study = project.study()
     study["models"]["target"]["resources"] = {"gpu": 1, "mem_mb": 3000, "runtime": 1, "threads": 1}
     study["models"]["reference"]["resources"] = {"mem_mb": 2500, "threads": 1, "jobs": 2}
-    study["runs"][0].pop("corpus")
+    study["runs"][0].pop("corpora")
     study["runs"][0]["methods"] = ["loss", "ref"]
     study["artifacts"].pop("selection_gap")
     project.write_study(study)

@@ -52,7 +52,9 @@ def accuracies_by_order(
                 yield keys | {"method": "de_cop"} | named | accuracy
 
 
-def letters(calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool) -> Iterator[Record]:
+def letter_probabilities(
+    calibrations: pd.DataFrame, model: str, resamples: int, pooled: bool
+) -> Iterator[Record]:
     """Yield by `calibration`, of each class (document "") and document:
 
     letter_probability  of each letter, by bootstrap of the documents

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pretrace.evaluation.metrics import LEVELS, level_of
+from pretrace.methods.statistics import Floats
 
-Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Whole = NDArray[np.intp]
 

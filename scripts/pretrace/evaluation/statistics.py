@@ -191,7 +191,7 @@ def accuracy_by_order(inputs: StatisticInputs) -> Rows:
     columns=[*ANSWERED, "quantity", "calibration", "letter", "n", "answers", *INTERVAL],
 )
 def letters(inputs: StatisticInputs) -> Rows:
-    """Compute how likely each letter is, by calibration, of classes and documents: see `answers.letters`."""
-    from pretrace.evaluation.answers import letters
+    """Compute how likely each letter is, by calibration, of classes and documents (`letter_probabilities`)."""
+    from pretrace.evaluation.answers import letter_probabilities
 
-    return letters(inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled)
+    return letter_probabilities(inputs.table("calibration"), inputs.model, inputs.resamples, inputs.pooled)

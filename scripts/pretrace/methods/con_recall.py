@@ -1,7 +1,7 @@
 from typing import Literal
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import SMALLEST_LOSS, Count, Separator, TokenStatistics, Weight, mean
+from pretrace.methods.statistics import SMALLEST_LOSS, Natural, Separator, TokenStatistics, Weight, mean
 
 
 @method(
@@ -15,7 +15,7 @@ def con_recall(
     text: TokenStatistics,
     *,
     gamma: Weight = 0.5,
-    shots: Count = 7,
+    shots: Natural = 7,
     access: Literal["partial", "zero"] = "partial",
     separator: Separator = "none",
     manipulate_prefix: bool = False,

@@ -3,7 +3,7 @@ import numpy as np
 from pretrace.methods.registry import method
 from pretrace.methods.statistics import Share, TokenStatistics, mean_of_lowest
 
-SMALLEST_VARIANCE = 1e-6  # a prediction that is sure of its token has no spread to divide by
+_SMALLEST_VARIANCE = 1e-6  # a prediction that is sure of its token has no spread to divide by
 
 
 @method(
@@ -15,5 +15,5 @@ def min_k_pp(text: TokenStatistics, *, k: Share = 0.2) -> float:
     mu_i = -H_i and var_i are mean and variance of ln p under the model's own prediction, var_i at least 1e-6.
     Zhang et al., Min-K%++: Improved Baseline for Detecting Pre-Training Data from LLMs, ICLR 2025.
     """
-    z = (text.logprobs + text.entropies) / np.sqrt(np.maximum(text.variances, SMALLEST_VARIANCE))
+    z = (text.logprobs + text.entropies) / np.sqrt(np.maximum(text.variances, _SMALLEST_VARIANCE))
     return mean_of_lowest(np.sort(z), share=k)

@@ -1,13 +1,13 @@
 import numpy as np
 
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import Count, Floats, TokenStatistics, mean, mean_of_lowest
+from pretrace.methods.statistics import Floats, Natural, TokenStatistics, mean, mean_of_lowest
 
 HIGHEST, LOWEST = 0.05, 0.3  # shares of the tokens
 
 
 @method("pac", needs=("logprobs", "neighbours"))
-def pac(text: TokenStatistics, *, copies: Count = 5) -> float:
+def pac(text: TokenStatistics, *, copies: Natural = 5) -> float:
     """Mean polarized distance of copies whose words changed places, minus the text's own (nats).
 
     The distance is the mean of the highest 5 % of the log-probabilities minus the mean of the lowest 30 %. The view

@@ -2,11 +2,11 @@ import numpy as np
 
 from pretrace.methods.bag_of_words import word_counts, word_weights
 from pretrace.methods.registry import method
-from pretrace.methods.statistics import Count, LabelledTexts
+from pretrace.methods.statistics import LabelledTexts, Natural
 
 
 @method("prefix_similarity", needs=("texts", "nonmember_prefix", "member_prefix"))
-def prefix_similarity(texts: LabelledTexts, *, shots: Count = 7) -> dict[str, float]:
+def prefix_similarity(texts: LabelledTexts, *, shots: Natural = 7) -> dict[str, float]:
     """Cosine of a text with the member prefix minus that with the non-member prefix: text id -> score.
 
     The control beside methods with a prefix: it sees no model, so it says how much of their ranking may come

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 Share = Annotated[float, (0, 1)]
 Percent = Annotated[int, (0, 100)]
 Positive = Annotated[float, (0, 1e6)]
-Count = Annotated[int, (0, 10_000)]
+Natural = Annotated[int, (0, 10_000)]
 Weight = Annotated[float, (-100, 100)]
 
 Separator = Literal["none", "space", "newline", "start_token"]

@@ -124,11 +124,12 @@ class Api(Keys):
     """Token ids of the letters A to D, if the API accepts a bias; the model then answers with one of them. Needs
     `top_logprobs`."""
     echo: bool = False
-    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply."""
-    top40: Maybe[Literal["prompt_logprobs", "next_token"]] = None
+    """The API returns log-probabilities of the prompt (`completions` only), so the gray-box methods apply. Needs the
+    entry's `tokenizer`."""
+    top40: Maybe[Literal["prompt_logprobs"]] = None
     """How the API gives the 40 most likely tokens at each place of a text (`completions` only), for `extraction` and
-    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`; `next_token`, as
-    llama.cpp's server, which is asked once for each token. Needs the entry's `tokenizer` (default, it does not)."""
+    the methods that read them: `prompt_logprobs`, as vLLM started with `--max-logprobs 40`. Needs the entry's
+    `tokenizer` (default, it does not)."""
 
     @model_validator(mode="after")
     def _offered(self) -> Self:
@@ -247,9 +248,10 @@ class ApiModel(ModelEntry):
 
     @model_validator(mode="after")
     def _tokenized(self) -> Self:
-        if self.api.top40 and self.tokenizer is None:
+        scoring = next((key for key in ("top40", "echo") if getattr(self.api, key)), "")
+        if scoring and self.tokenizer is None and self.unavailable is None:
             raise ValueError(
-                "api.top40 needs the key 'tokenizer', a local model that has the model's tokenizer"
+                f"api.{scoring} needs the key 'tokenizer', a local model that has the model's tokenizer"
             )
         return self
 

@@ -11,9 +11,6 @@ from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import log
 
-SERVER_START = -1
-"""Stands for a start token that a server puts before a text by itself."""
-
 Encoded = Sequence[Sequence[int]]
 
 
@@ -202,8 +199,6 @@ def start_in_words(tokenizer: Any, start_token: str) -> str:
     if start_token not in ("none", "tokenizer"):
         return f"starts with {start_token}"
     ids = start_token_ids(tokenizer, start_token)
-    if SERVER_START in ids:
-        return "starts with the server's own token"
     return f"starts with {_written(tokenizer, ids)}" if ids else "no start token"
 
 

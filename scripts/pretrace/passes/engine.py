@@ -79,13 +79,6 @@ class Engine:
             progress(sum(map(len, batch)), computed.shape[1])
         return results
 
-    @staticmethod
-    def tokenised(
-        window: list[Request], values: list[np.ndarray], prompt_prefix: PromptPrefix
-    ) -> list[Request]:
-        """Return the requests as they were scored: as asked (an API may know tokens that are not known here)."""
-        return window
-
     def _started(
         self, todo: list[list[int]], window: list[Request], prompt_prefix: PromptPrefix, statistics: str
     ) -> Iterator[_Started]:

@@ -48,14 +48,14 @@ def no_shots(key: PassKey) -> Sequence[str]:
     raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
 
 
-class Share(NamedTuple):
+class JobShare(NamedTuple):
     """One of several jobs that read a model's passes over a benchmark together: `number` from 1 to `total`."""
 
     number: int
     total: int
 
     @classmethod
-    def from_name(cls, name: str) -> "Share | None":
+    def from_name(cls, name: str) -> "JobShare | None":
         """Return the share of a name like `2of4`, None for an empty name: the whole."""
         return cls(*map(int, name.split("of"))) if name else None
 
@@ -74,7 +74,7 @@ def run(
     evaluated: Evaluated | None = None,
     views: Mapping[str, ViewTexts] | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
-    share: Share | None = None,
+    share: JobShare | None = None,
 ) -> dict[str, Any]:
     """Compute the chunks of passes that the store does not hold yet and write the manifest; returns it.
 
@@ -99,7 +99,7 @@ def run(
         log.warning("%s/%s: %s", names["model"], names["benchmark"], remark)
     # a prompt prefix follows the longer ones that begin with it: they are encoded once
     ordered = sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
-    own = _of_share([chunk for task in ordered for chunk in task.chunks], share or Share(1, 1))
+    own = _of_share([chunk for task in ordered for chunk in task.chunks], share or JobShare(1, 1))
     records = {key: record for key in own if (record := files.record(key))}
     name = f"{names['model']}/{names['benchmark']}"
     of_share = f" (share {share.number} of {share.total})" if share else ""
@@ -178,7 +178,7 @@ def _plan_tasks(
     return [tasks[read.key] for read in passes if read.key in tasks]
 
 
-def _of_share(chunks: list[_Chunk], share: Share) -> dict[str, _Chunk]:
+def _of_share(chunks: list[_Chunk], share: JobShare) -> dict[str, _Chunk]:
     """Return a share's chunks by key: neighbours in the order of computing, about as many tokens as the others'."""
     every = {chunk.key: chunk for chunk in chunks}
     total = sum(chunk.tokens for chunk in every.values())
@@ -250,7 +250,6 @@ def _compute_chunk(
 
     prefix = task.prompt_prefix
     values = engine.statistics(requests, prefix, statistics=task.read.statistics, progress=report)
-    requests = engine.tokenised(requests, values, prefix)
     cost.texts = len(requests)
     cost.skipped = sum(request.skip_reason(prefix) is not None for request in requests)
     cost.truncated = sum(request.truncated for request in requests)

@@ -9,7 +9,6 @@ from functools import cached_property
 from itertools import chain
 from typing import Any
 
-from pretrace.models.tokens import SERVER_START
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.views.readings import SEPARATORS, START_TOKEN, Shots
@@ -82,10 +81,10 @@ def prompt_prefix_of(
 
 def _encode_with_end(texts: list[str], end: Ids, prefix: str, tokenizer: Any) -> list[tuple[Ids, ...]]:
     """Return the same as `_encode_suffixes`, with `end`, which is never scored, after every shot."""
-    if not end or SERVER_START in end:
+    if not end:
         raise InputError(
-            f"prefix '{prefix}' puts the start token between shots, and the run has none whose id is known here: set "
-            "start_token in the run and, for an API, tokenizer in the model's entry, or choose another separator."
+            f"prefix '{prefix}' puts the start token between shots, and the run has none: set start_token in the "
+            "run, or choose another separator."
         )
     ids = [(*shot, *end) for shot in tokenizer(texts, add_special_tokens=False)["input_ids"]]
     return [tuple(ids[first:]) for first in range(len(ids) + 1)]

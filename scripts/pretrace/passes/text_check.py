@@ -26,14 +26,11 @@ _NO_LETTERS = {"Mn", "Cc", "Cf", "Zs", "Zl", "Zp"}
 
 
 class TextCheck:
-    """Collects what is remarkable about texts while they are encoded.
-
-    Without the model's own tokenizer (a server that takes texts) nothing can be checked.
-    """
+    """Collects what is remarkable about texts while they are encoded."""
 
     def __init__(self, target: "Target | ApiTarget") -> None:
         self._tokenizer = target.tokenizer
-        self._vocabulary = None if target.checkpoint is None else target.vocabulary
+        self._vocabulary = target.vocabulary
         self._lost: dict[str, float] = {}
         """Text id -> share of its characters that no token holds."""
         self._unknown: Counter[str] = Counter()
@@ -41,8 +38,6 @@ class TextCheck:
         self._changed: dict[str, None] = {}
         self._special: dict[str, str] = {}
         """Text id -> a special token that it spells."""
-        if target.checkpoint is None or self._vocabulary is None:
-            return
         self._declared = load_declared(target.checkpoint, self._tokenizer, target.tokenizer_from)
         self._decoded, self._spelled = decoder_of(self._tokenizer), special_tokens_in(self._tokenizer)
         self._unknown_id = _unknown_id(self._tokenizer)
@@ -53,8 +48,6 @@ class TextCheck:
         Raises `InputError` for a text with a token that the model has no place for, and for one that the class which
         the checkpoint names would read differently.
         """
-        if self._vocabulary is None:
-            return
         self._compare(texts, encoded)
         for (text_id, _, text), ids, decoded in zip(texts, encoded, self._decoded(encoded), strict=True):
             if ids and max(ids) >= self._vocabulary:
@@ -114,8 +107,6 @@ class TextCheck:
         return {"starts": starts, "remarks": list(self._remarks(starts))}
 
     def _remarks(self, starts: Collection[str]) -> Iterable[str]:
-        if self._vocabulary is None:
-            return
         if "tokenizer" in starts and (contradiction := bos_contradiction(self._tokenizer)):
             yield contradiction
         if self._lost:

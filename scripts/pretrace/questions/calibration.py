@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from pretrace.methods.statistics import Floats
 from pretrace.questions.answering import OPTION_LETTERS, PROBABILITIES
 from pretrace.questions.documents import document_units, unit_ids, wanted_answers
 from pretrace.runtime.errors import InputError
@@ -32,8 +32,6 @@ CALIBRATION_COLUMNS = [
 
 RANGE = (0.15, 0.35)
 """A document whose every letter has a mean probability in this range is well calibrated (table 12)."""
-
-Floats = NDArray[np.float64]
 
 
 def calibrate(

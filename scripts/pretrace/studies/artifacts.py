@@ -89,10 +89,9 @@ def resolve_artifacts(
         added["null_models"] = null_models(artifact, models.entries)
         artifacts[slug] = with_names(artifact.model_copy(update=added), titles, benchmarks.entries)
     left_out |= methods_left_out(named, artifacts.values(), chosen)
-    if file.positive_control:
-        place = f"{path}: the positive control of an audit"
-        controls = positive_runs(chosen, artifacts, models, benchmarks)
-        chosen += tuple(resolve_run(run, place, registries) for run in controls)
+    place = f"{path}: the positive control of an audit"
+    controls = positive_runs(chosen, artifacts, models, benchmarks)
+    chosen += tuple(resolve_run(run, place, registries) for run in controls)
     return Selected(chosen, artifacts, left_out)
 
 

@@ -124,7 +124,7 @@ def measured(plan: Plan) -> dict[str, str]:
     return {slug: plan.benchmark(slug).table for slug in sorted(asked | own)}
 
 
-def estimate(plan: Plan, flops: float, known: Counted) -> list[Line]:
+def estimate_study(plan: Plan, flops: float, known: Counted) -> list[Line]:
     """Return a line for each model that reads, writes or is fetched, the longest first, and one for all."""
     done: dict[str, list[Workload]] = defaultdict(list)
     for model in plan.models_read:
@@ -217,8 +217,6 @@ def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Worklo
         texts *= (VIEWS[reading.altered].number or 1) if reading.altered else 1
         if api is None:  # the shots are read once
             read, written = texts * tokens + shots * tokens, 0.0
-        elif api.top40 == "next_token":  # each token is a request, and reads what is before it
-            read, written = texts * tokens * (shots * tokens + tokens / 2), texts * tokens
         else:
             read, written = texts * (tokens + shots * tokens), texts
         yield Workload(*pair.slugs, place, read, written, texts * tokens)

@@ -7,7 +7,7 @@ from functools import partial
 from typing import NamedTuple
 
 from pretrace.benchmarks.fetching import check_dataset
-from pretrace.corpora.readers.shards import HubCorpus, check_shards
+from pretrace.corpora.readers.shards import GIGABYTE, HubCorpus, check_shards
 from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
@@ -16,8 +16,6 @@ from pretrace.studies.plan import Plan
 
 AT_ONCE = 8
 """Requests in flight; the hub answers hundreds a minute."""
-
-GIGABYTE = 10**9
 
 
 class HubFiles(NamedTuple):

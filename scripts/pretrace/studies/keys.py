@@ -1,7 +1,7 @@
 """The keys of the files of config/: of a study, of the run-wide settings, and of the registries.
 
 A key's type checks it, and the text under it is its description: in complaints, in the JSON schemas of
-workflow/schemas/ and in the tables of docs/keys.md, which `pretrace.studies.documented` writes.
+workflow/schemas/ and in the tables of docs/keys.md, which `.ci/write_keys.py` writes.
 """
 
 from collections.abc import Sequence
@@ -44,18 +44,14 @@ class Server(Keys):
     """`chat`: the server applies the model's chat template, as a local job does."""
     echo: Maybe[bool] = None
     """The server returns log-probabilities of the prompt. vLLM's completions do, llama.cpp's server does not; without
-    them only methods that ask questions run (default, true for `completions`)."""
-    top40: Maybe[Literal["prompt_logprobs", "next_token"]] = None
+    them only methods that ask questions run (default, true for `completions` if the entry has a `tokenizer`)."""
+    top40: Maybe[Literal["prompt_logprobs"]] = None
     """How the server gives the 40 most likely tokens at each place of a text, as `top40` of an API's entry (default, it
     does not)."""
     key_env: Maybe[KeyName] = None
     """The NAME of the environment variable that holds the server's key (default, no key)."""
     concurrency: Concurrency = 8
     """Requests of one job that are in flight at once."""
-
-    @property
-    def echo_offered(self) -> bool:
-        return self.endpoint == "completions" if self.echo is None else self.echo
 
 
 class Config(Keys):
@@ -219,8 +215,6 @@ class WrittenRun(RunKeys, Listed):
     serves: Annotated[Several, Field(alias="for")] = []
     """The artifacts that need this run. If `papers` or `only` select none of them, the run is left out (default,
     the artifacts that show its model and benchmark)."""
-    corpus: Maybe[str] = None
-    """Short for `corpora` with one entry."""
     corpora: Names = []
     """Reference corpora for `dc_pdd`. Each has its own rows; tables show the first (default, none)."""
     draws: Maybe[Some[list[Annotated[int, Field(ge=0)]]]] = None
@@ -329,9 +323,6 @@ class StudyFile(Keys):
     """The study's own corpora, with the keys of corpora.yaml."""
     runs: Some[list[WrittenRun]]
     """The runs, with the keys below."""
-    positive_control: bool = True
-    """An audit of a model of the hub, of a wheel or of a folder also scores passages that such models surely read: the
-    benchmark `famous_passages` (default, true if the texts are English)."""
     artifacts: Maybe[Names | dict[str, WrittenArtifact | Panels | None]] = None
     """Slugs of `artifacts.yaml`, each with one panel for every run; or a map from slug to a list of panels, or to
     the keys below, and then also artifacts of the study's own (default, `headline`, `results_auc` and `results_tpr`;

@@ -216,7 +216,7 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
     for slug, server in config.servers.items():
         if slug not in entries:
             raise InputError(f"config: servers.{slug}: no model has that name: {nearest(slug, entries)}")
-        entries[slug] = _as_served(entries[slug], server, hubs.get(slug), f"config: servers.{slug}")
+        entries[slug] = _as_served(slug, entries[slug], server, hubs.get(slug))
         models.overridden.add(slug)
     for slug in config.available:
         if slug not in slugs:
@@ -247,8 +247,9 @@ def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
     registry.entries[slug] = kind(**given | {"path": path, "source": source})
 
 
-def _as_served(entry: ModelEntry, server: Server, hub: str | None, where: str) -> ModelEntry:
+def _as_served(slug: str, entry: ModelEntry, server: Server, hub: str | None) -> ModelEntry:
     """Return the entry of a model that the user's server answers for."""
+    where = f"config: servers.{slug}"
     if not isinstance(entry, HubModel | LocalModel | GgufModel):
         raise InputError(
             f"{where}: the model's source is {entry.source}; a server answers for models with weights of their own "
@@ -257,16 +258,18 @@ def _as_served(entry: ModelEntry, server: Server, hub: str | None, where: str) -
     name = server.model or hub
     if name is None:
         raise InputError(f"{where}: missing key 'model', the model's name on the server.")
-    if server.top40 and entry.tokenizer is None:
-        raise InputError(
-            f"{where}.top40: token ids are sent, so that the model's entry needs a tokenizer: a local model that has "
-            "the same one, as its smaller sibling."
-        )
+    echo = (
+        server.endpoint == "completions" and entry.tokenizer is not None
+        if server.echo is None
+        else server.echo
+    )
     api = {"top_logprobs": 20, "price": {"input": 0.0, "output": 0.0}, **server.set_fields(), "model": name}
-    api |= {"endpoint": server.endpoint, "echo": server.echo_offered}
+    api |= {"endpoint": server.endpoint, "echo": echo}
     common = entry.model_fields_set & ModelEntry.model_fields.keys() - _OF_WEIGHTS
     given = {key: getattr(entry, key) for key in common}
-    return ApiModel(**given | {"source": "openai", "api": parse(api, Api, where)})
+    return parse(
+        given | {"source": "openai", "api": parse(api, Api, where)}, ApiModel, "config: servers", slug
+    )
 
 
 def check_pins(pins: Pins, registries: Iterable[Registry[Any]], path: str) -> None:

@@ -89,9 +89,6 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
     models, benchmarks = registries.models, registries.benchmarks
     model = models.require(str(run.model), f"{where}.model")
     benchmark = benchmarks.require(str(run.benchmark), f"{where}.benchmark")
-    if {"corpus", "corpora"} <= run.model_fields_set:
-        raise InputError(f"{where}: give corpus or corpora, not both.")
-    run = run.model_copy(update={"corpora": run.corpora if run.corpus is None else [run.corpus]})
     _check_names(run, where, registries)
     _check_part(run, where, benchmark)
     texts, questions = _named_methods(run, where)

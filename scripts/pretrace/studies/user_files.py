@@ -20,7 +20,7 @@ from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
-from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate, tokenizer_here
+from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate_study, tokenizer_here
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, text_files_of
@@ -199,7 +199,7 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         for slug, own in read.items()
     }
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
-    line = estimate(plan, config["gpu_flops"] if gpu else CPU_FLOPS, sizes)[-1]
+    line = estimate_study(plan, config["gpu_flops"] if gpu else CPU_FLOPS, sizes)[-1]
     by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
     ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
     device = "GPU" if gpu else "CPU, with two cores"

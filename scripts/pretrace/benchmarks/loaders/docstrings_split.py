@@ -18,7 +18,7 @@ from pretrace.benchmarks.sources import Text, TwoDraws, loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
-Stretch = tuple[str, int, tuple[str, ...]]
+DocstringWords = tuple[str, int, tuple[str, ...]]
 """(module, place of its first word among the words of the module's docstrings, the words)."""
 
 
@@ -67,11 +67,11 @@ def load(entry: DocstringsSplit, sources: list[Path], seed: int) -> list[Text]:
     return [text for snippet in snippets for text in snippet]
 
 
-def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[Stretch]]:
+def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[list[DocstringWords]]:
     """Cut each module's docstrings into stretches of `length` words, without those `seen` before, and add to `seen`."""
     modules = []
     for module, docstrings in docstrings_of(package).items():
-        stretches: list[Stretch] = []
+        stretches: list[DocstringWords] = []
         before = 0
         for words in map(str.split, docstrings):
             for start in range(0, len(words) - length + 1, length):
@@ -85,10 +85,10 @@ def _stretches(package: str, length: int, seen: set[tuple[str, ...]]) -> list[li
 
 
 def _split(
-    modules: list[list[Stretch]], quota: int, package: str, rng: random.Random
-) -> dict[int, list[Stretch]]:
+    modules: list[list[DocstringWords]], quota: int, package: str, rng: random.Random
+) -> dict[int, list[DocstringWords]]:
     """Return label -> `quota` stretches; half of each drawn module's go to either class."""
-    split: dict[int, list[Stretch]] = {1: [], 0: []}
+    split: dict[int, list[DocstringWords]] = {1: [], 0: []}
     for module in rng.sample(modules, len(modules)):
         own = rng.sample(module, len(module))
         half = (len(own) + rng.randrange(2)) // 2

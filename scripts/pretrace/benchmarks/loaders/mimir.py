@@ -52,7 +52,7 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
 
 
 @view_loader("mimir")
-def neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def released_neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
     """Return the view `neighbours-COUNT`: the neighbours of each text that the authors made by masking."""
     expected = entry.neighbours
     neighbours_of: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
 """Write what is told of the keys of config/: the JSON schemas for editors, and the tables of docs/keys.md.
 
-python -m pretrace.studies.documented [ROOT]    (with scripts/ on PYTHONPATH)
+python .ci/write_keys.py [ROOT]
 """
 
 import json
