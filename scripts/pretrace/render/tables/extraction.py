@@ -148,7 +148,7 @@ def _documents(title: str, frame: pd.DataFrame) -> list[Block]:
 
 
 def _label(row: Record) -> str:
-    label: str = "unlabelled" if pd.isna(row["label"]) else CLASSES[int(row["label"])]
+    label: str = "in question" if pd.isna(row["label"]) else CLASSES[int(row["label"])]
     return label if row["unit"] == "class" else f"{row['document']}, {label}"
 
 
