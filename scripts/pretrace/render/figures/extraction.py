@@ -27,7 +27,7 @@ from pretrace.render.tables.extraction import given_back
 MOST_DOCUMENTS = 12  # of each class: those with the windows that are likeliest to be emitted
 PASSAGES = 3  # printed under the figure, of each panel and class
 LEAST = -6  # the power of ten of the probability at which colour begins
-GROUPS = {1: CLASSES[1], -1: "unlabelled", 0: CLASSES[0]}
+GROUPS = {1: CLASSES[1], -1: "in question", 0: CLASSES[0]}
 GIVEN_BACK = 0.001  # the probability above which a passage is named, and is called given back
 NONE_LIKELY = f"no passage above {GIVEN_BACK:g}"
 NARROWEST = 400  # a coloured stretch takes at least one in this many parts of the axis
