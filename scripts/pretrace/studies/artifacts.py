@@ -82,7 +82,7 @@ def resolve_artifacts(
     if config.only:
         chosen = _with_inputs_shown(chosen, artifacts.values())
     titles = corpora.titles | benchmarks.titles | models.titles
-    missing = [gone for run in runs if (gone := out.missing_of(run))]
+    missing = out.missing_among(runs)
     left_out = {gone.name: gone.reason for gone in missing}
     for slug, artifact in artifacts.items():
         added = {"cautions": prefix_cautions(artifact, chosen, models.entries)}
@@ -120,7 +120,7 @@ def _choose(
     if not readable or (whole and not any(run.methods or run.extraction for run in readable)):
         _require_smaller(runs, models, config, where)
     if not readable:
-        missing = [gone for run in runs if (gone := out.missing_of(run))]
+        missing = out.missing_among(runs)
         raise InputError(f"{where}: none of its models can be asked: {_join_reasons(missing)}")
     selected = _serving_runs(readable, chosen) if narrowed else readable
     ran = {(run.model, run.benchmark) for run in selected}
@@ -139,7 +139,7 @@ def _choose(
         elif panels := [
             panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing_of(panel))
         ]:
-            missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
+            missing = out.missing_among(artifact.panels)
             shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
@@ -189,6 +189,10 @@ class LeftOut:
         references = list(pair.references or ())
         pair_of = {"model": pair.model, "benchmark": pair.benchmark}
         return Missing(name=name, reason=reason, references=references, **pair_of)
+
+    def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
+        """Return what the runs or panels lack that cannot be read."""
+        return [gone for pair in pairs if (gone := self.missing_of(pair))]
 
 
 def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
@@ -269,7 +273,7 @@ def _with_papers(artifact: Artifact, of_papers: list[str], out: LeftOut) -> Arti
 
 
 def _of_paper(artifact: Artifact, out: LeftOut) -> Artifact:
-    missing = [gone for panel in artifact.panels if (gone := out.missing_of(panel))]
+    missing = out.missing_among(artifact.panels)
     left = [panel for panel in artifact.panels if not out.missing_of(panel)]
     if not missing:
         return artifact
