@@ -5,7 +5,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 INSIDE = {
-    "scripts/pretrace": "pretrace",
+    "src/pretrace": "pretrace",
     "CITATION.cff": "pretrace/CITATION.cff",
     "Snakefile": "pretrace/Snakefile",
     "config": "pretrace/config",

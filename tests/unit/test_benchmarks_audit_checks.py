@@ -99,7 +99,7 @@ AUDIT_ERRORS = {
     "lengths that do not meet": (
         texts(None, 12, 1, words=80) + KNOWN,
         r"t\.jsonl: the suspects \(label null\) have 80 words, the known non-members \(label 0\) 64\. .*cannot be "
-        r"compared.*cut_passages\.py",
+        r"compared.*pretrace cut",
     ),
     "a document of both classes": (
         changed(SUSPECTS, 1, document="0-3") + KNOWN,
@@ -148,7 +148,7 @@ AUDIT_REMARKS = {
     "several lengths": (
         [*texts(None, 10, 1, words=30), *texts(None, 1, 4, words=400), *KNOWN],
         r"the suspects \(label null\) have 30 to 400 words, the known non-members \(label 0\) 64 \(medians 30 and "
-        r"64\)\. Length alone may separate their scores\. Cut all texts .*cut_passages",
+        r"64\)\. Length alone may separate their scores\. Cut all texts .*pretrace cut",
     ),
     "several lengths in both": (
         [*SUSPECTS, *texts(None, 1, 1, words=100), *KNOWN],

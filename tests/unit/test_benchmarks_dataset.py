@@ -220,7 +220,7 @@ def test_nothing_is_asked_and_nothing_is_left_behind(tmp_path):
     for offline in ({}, {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}):
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HF_")}
         environment |= {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path / "tmp"), **offline}
-        environment["PYTHONPATH"] = str(ROOT / "scripts")
+        environment["PYTHONPATH"] = str(ROOT / "src")
         done = subprocess.run(
             [sys.executable, "-c", program, str(tmp_path / "data")], env=environment, capture_output=True, text=True
         )  # fmt: skip

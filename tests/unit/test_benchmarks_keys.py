@@ -34,7 +34,7 @@ def rows(path: Path) -> list[dict]:
 
 
 def drawn(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "draw_key.py"), *arguments]
+    command = [sys.executable, "-c", "from pretrace.command import main; main()", "key", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

@@ -49,7 +49,7 @@ def test_a_document_without_a_whole_passage_has_none():
 
 
 def cut(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(ROOT / "scripts" / "cut_passages.py"), *arguments]
+    command = [sys.executable, "-c", "from pretrace.command import main; main()", "cut", *arguments]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True)
 
 

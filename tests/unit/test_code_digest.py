@@ -7,16 +7,16 @@ import pytest
 
 from pretrace.runtime import code
 
-SCRIPTS = Path(__file__).parents[2] / "scripts"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
 def library(tmp_path, monkeypatch) -> Path:
     """A copy of the scripts and the library whose digests are taken."""
-    scripts = tmp_path / "scripts"
-    shutil.copytree(SCRIPTS, scripts, ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "LIBRARY", scripts / "pretrace")
-    return scripts
+    for folder in ("scripts", "src"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "LIBRARY", tmp_path / "src" / "pretrace")
+    return tmp_path
 
 
 def digest(*rule: str) -> str:
@@ -33,13 +33,13 @@ def edit(path: Path, old: str, new: str) -> None:
 
 SCORE, IMPORT = "score_methods", ("import", "import sys\nimport")
 WORDS = [
-    (SCORE, "score_methods.py", '"""Score every text', '"""Give a score to every text'),
-    (SCORE, "pretrace/methods/min_k.py", '"""', '"""In other words: '),
-    (SCORE, "pretrace/methods/min_k.py", "\nfrom pretrace", '\n# a comment with "quotes"\nfrom pretrace'),
-    (SCORE, "pretrace/methods/min_k.py", "\nfrom pretrace", "\n\n\nfrom pretrace"),
-    (SCORE, "pretrace/runtime/logs.py", *IMPORT),
-    (SCORE, "pretrace/render/names.py", '"""', '"""More: '),
-    ("fetch_package", "pretrace/corpora/counts.py", *IMPORT),
+    (SCORE, "scripts/score_methods.py", '"""Score every text', '"""Give a score to every text'),
+    (SCORE, "src/pretrace/methods/min_k.py", '"""', '"""In other words: '),
+    (SCORE, "src/pretrace/methods/min_k.py", "\nfrom pretrace", '\n# a comment with "quotes"\nfrom pretrace'),
+    (SCORE, "src/pretrace/methods/min_k.py", "\nfrom pretrace", "\n\n\nfrom pretrace"),
+    (SCORE, "src/pretrace/runtime/logs.py", *IMPORT),
+    (SCORE, "src/pretrace/render/names.py", '"""', '"""More: '),
+    ("fetch_package", "src/pretrace/corpora/counts.py", *IMPORT),
 ]
 """Words, logs and code of other rules."""
 
@@ -55,15 +55,15 @@ DRAWING = (
 
 
 STATEMENTS = [
-    (SCORE, "score_methods.py", "with job_log", "1 + 1\nwith job_log"),
-    (SCORE, "pretrace/methods/min_k.py", "0.2", "0.3"),
-    (SCORE, "pretrace/methods/statistics.py", *IMPORT),
-    ("build_benchmark", "pretrace/benchmarks/loaders/wikimia.py", *IMPORT),
-    ("write_documents", "pretrace/corpora/readers/packages.py", *IMPORT),
-    ("render_artifact", "pretrace/render/figures/lines.py", *IMPORT),
-    ("render_artifact", "pretrace/render/tables/methods.py", *IMPORT),
-    ("render_report", "pretrace/render/report.html.jinja", "<", "<!-- new --><"),
-    *((rule, "pretrace/seeds.py", "[:16]", "[16:32]") for rule in DRAWING),
+    (SCORE, "scripts/score_methods.py", "with job_log", "1 + 1\nwith job_log"),
+    (SCORE, "src/pretrace/methods/min_k.py", "0.2", "0.3"),
+    (SCORE, "src/pretrace/methods/statistics.py", *IMPORT),
+    ("build_benchmark", "src/pretrace/benchmarks/loaders/wikimia.py", *IMPORT),
+    ("write_documents", "src/pretrace/corpora/readers/packages.py", *IMPORT),
+    ("render_artifact", "src/pretrace/render/figures/lines.py", *IMPORT),
+    ("render_artifact", "src/pretrace/render/tables/methods.py", *IMPORT),
+    ("render_report", "src/pretrace/render/report.html.jinja", "<", "<!-- new --><"),
+    *((rule, "src/pretrace/seeds.py", "[:16]", "[16:32]") for rule in DRAWING),
 ]
 """Of files that the rule imports."""
 
@@ -79,18 +79,20 @@ def test_statements_of_what_a_rule_imports_count_and_words_do_not(library, rule,
 def test_of_a_file_of_statistics_only_the_one_that_runs_counts(library, statistic, counts):
     before = digest("compute_statistic", "evaluation/statistics.py", statistic)
     assert before != digest("compute_statistic", "evaluation/statistics.py", "roc")
-    edit(library / "pretrace" / "evaluation" / "answers.py", "import", "import sys\nimport")
+    edit(library / "src" / "pretrace" / "evaluation" / "answers.py", "import", "import sys\nimport")
     assert (digest("compute_statistic", "evaluation/statistics.py", statistic) != before) is counts
 
 
 def test_a_new_method_in_a_folder_of_plugins_counts(library):
     before = digest("score_methods")
-    shutil.copy(library / "pretrace" / "methods" / "loss.py", library / "pretrace" / "methods" / "own.py")
+    shutil.copy(
+        library / "src" / "pretrace" / "methods" / "loss.py",
+        library / "src" / "pretrace" / "methods" / "own.py",
+    )
     assert digest("score_methods") != before
 
 
 def test_in_a_wheel_the_scripts_are_in_the_library_and_have_the_same_digest(library):
     before = digest("score_methods")
-    (library / "pretrace" / "scripts").mkdir()
-    (library / "score_methods.py").rename(library / "pretrace" / "scripts" / "score_methods.py")
+    (library / "scripts").rename(library / "src" / "pretrace" / "scripts")
     assert digest("score_methods") == before

@@ -19,7 +19,7 @@ from pretrace.studies import Plan, load_study
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
-LIBRARY = SCRIPTS / "pretrace"
+LIBRARY = ROOT / "src" / "pretrace"
 
 ROOMS = (
     "runtime",
@@ -33,6 +33,7 @@ ROOMS = (
     "evaluation",
     "render",
     "studies",
+    "commands",
 )
 """A file imports from its own room, from those before it, and `seeds`."""
 
@@ -100,7 +101,7 @@ def test_scripts_import_without_the_packages_of_what_they_do_not_run(packages, e
     names = sorted({f"{line.module}.{alias.name}" for line in froms for alias in line.names})
     assert len(names) > 50
     command = [sys.executable, "-c", IMPORT_WITHOUT, packages, *names]
-    done = subprocess.run(command, env={"PYTHONPATH": str(SCRIPTS)}, capture_output=True, text=True)
+    done = subprocess.run(command, env={"PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
@@ -123,7 +124,7 @@ def test_the_library_that_is_installed_is_the_clones(tmp_path):
     command = [sys.executable, "-c", "import pretrace; print(pretrace.__file__)"]
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     shown = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
-    assert Path(shown.stdout.strip()).parent.parent.name == "scripts"
+    assert Path(shown.stdout.strip()).parent.parent.name == "src"
 
 
 def test_the_image_has_a_python_that_the_package_runs_on():
@@ -178,7 +179,7 @@ def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
         render(figure, results, tmp_path)
     finally:
         sys.setprofile(None)
-    rooms = ("scripts/pretrace/studies/", "scripts/pretrace/render/")
+    rooms = ("src/pretrace/studies/", "src/pretrace/render/")
     decide = {path for path in passed if path.startswith(rooms) and Path(path).stem not in checks}
     assert len(decide) > 12
     assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()

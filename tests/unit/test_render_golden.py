@@ -1,6 +1,6 @@
 """Tables and the data of figures of made-up studies are as they were last agreed on, character by character.
 
-After an intended change, write the files again with `PYTHONPATH=scripts:tests:tests/unit python
+After an intended change, write the files again with `PYTHONPATH=src:tests:tests/unit python
 tests/unit/test_render_golden.py`, and read what differs: `git diff tests/unit/golden`.
 """
 

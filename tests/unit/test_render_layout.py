@@ -1,6 +1,6 @@
 """How tables are laid out and written: what is bold, what is said once, each format, names in print.
 
-`golden/formats.txt` holds three small tables in each format; `PYTHONPATH=scripts python
+`golden/formats.txt` holds three small tables in each format; `PYTHONPATH=src python
 tests/unit/test_render_layout.py` writes it again.
 """
 

@@ -1,6 +1,6 @@
 """The report: it opens from disk, shows every artifact, and no text of the user's becomes markup.
 
-After an intended change, write the golden page again: `PYTHONPATH=scripts:tests:tests/unit python
+After an intended change, write the golden page again: `PYTHONPATH=src:tests:tests/unit python
 tests/unit/test_render_report.py`.
 """
 

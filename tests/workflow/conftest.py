@@ -28,7 +28,7 @@ def of_all_processes(tmp_path_factory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not whole.exists():
             project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
-            store = project.path / "scripts" / "pretrace" / "passes" / "store.py"
+            store = project.path / "src" / "pretrace" / "passes" / "store.py"
             store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
             shown = project.smoke("all").stdout
             (project.path / "first_run.log").write_text(shown, encoding="utf-8")

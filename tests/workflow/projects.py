@@ -14,7 +14,7 @@ import yaml
 from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
-PARTS = ("Snakefile", "config", "envs", "profiles", "pyproject.toml", "scripts", "workflow")
+PARTS = ("Snakefile", "config", "envs", "profiles", "pyproject.toml", "scripts", "src", "workflow")
 NOUNS = "nation congress people state union power peace law budget border school"
 VERBS = "must will can shall may did has keeps gives asks builds finds"
 
@@ -48,7 +48,7 @@ class Project:
 
     def environment(self, **changes: str) -> dict[str, str]:
         # the copy's library, not the installed one: tests edit it
-        library = {"PYTHONPATH": str(self.path / "scripts")}
+        library = {"PYTHONPATH": str(self.path / "src")}
         cache = {"XDG_CACHE_HOME": str(self.path / ".cache"), "MPLCONFIGDIR": str(self.path / ".cache")}
         return os.environ | {"OMP_NUM_THREADS": "1"} | library | cache | changes  # see tests/unit/conftest.py
 

@@ -73,7 +73,7 @@ PATH = re.compile(r"(?<![\w/.:{}~<>@$-])\.?[\w-]+/[\w./-]*\w")
 
 def test_every_path_that_a_document_names_is_there():
     """A path begins with a folder of the project, or of the library: `evaluation/statistics.py`."""
-    library = ROOT / "scripts" / "pretrace"
+    library = ROOT / "src" / "pretrace"
     folders = {
         path.name: ROOT
         for path in ROOT.iterdir()
@@ -105,9 +105,7 @@ def test_every_path_that_a_document_names_is_there():
                 and not first.startswith(".venv")
             ):
                 missing.append(f"{document.relative_to(ROOT)}: {named}")
-    assert PATH.findall("in `scripts/pretrace/studies/priorities.py`:") == [
-        "scripts/pretrace/studies/priorities.py"
-    ]
+    assert PATH.findall("in `src/pretrace/studies/priorities.py`:") == ["src/pretrace/studies/priorities.py"]
     assert missing == []
 
 

@@ -46,7 +46,7 @@ def elsewhere(unrun, tmp_path) -> Path:
 
 def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
     """What Snakemake says in `folder`, with the library of `library`."""
-    return Project(folder).smoke(*arguments, PYTHONPATH=str(library.path / "scripts")).stdout
+    return Project(folder).smoke(*arguments, PYTHONPATH=str(library.path / "src")).stdout
 
 
 @pytest.mark.parametrize("source", [pytest.param("folder", marks=pytest.mark.full), "address"])

@@ -92,7 +92,7 @@ def jobs_of(planned: str) -> dict[str, int]:
 
 
 def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(smoke):
-    curves = smoke.path / "scripts" / "pretrace" / "render" / "figures" / "curves.py"
+    curves = smoke.path / "src" / "pretrace" / "render" / "figures" / "curves.py"
     whole = curves.read_text(encoding="utf-8")
     curves.write_text(whole + '\n\ndef roc(*_):\n    raise KeyError("boom")\n', encoding="utf-8")
     report = smoke.path / "results" / "smoke" / "report.html"
@@ -117,7 +117,7 @@ def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_a
 
 
 def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):
-    library = smoke.path / "scripts" / "pretrace"
+    library = smoke.path / "src" / "pretrace"
     (library / "render" / "report.html.jinja").touch()
     for file in ("runtime/logs.py", "evaluation/evaluate.py", "passes/engine.py", "../score_methods.py"):
         path = library / file

@@ -270,7 +270,7 @@ class WrittenArtifact(Keys):
     title: Maybe[str] = None
     """The heading. Needed in artifacts.yaml."""
     renderer: Maybe[str] = None
-    """The renderer, a table or figure of `scripts/pretrace/render/`. Needed in artifacts.yaml."""
+    """The renderer, a table or figure of `src/pretrace/render/`. Needed in artifacts.yaml."""
     caption: Maybe[str] = None
     """The caption, printed under it."""
     metric: Maybe[str] = None

@@ -9,6 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from pretrace.runtime.code import LIBRARY, scripts_folder
 from pretrace.runtime.files import digest, sha256_file
 from pretrace.runtime.hub import repositories_of
 from pretrace.runtime.schema import read_yaml
@@ -49,9 +50,12 @@ def citation(file: Path) -> str:
 
 def whole_code_digest() -> str:
     """Return the SHA-256 of the project's own code, which shows an edit without a commit, and outside a checkout."""
-    scripts = Path(__file__).parents[2]
-    files = sorted(path for path in scripts.rglob("*") if path.suffix in (".py", ".jinja"))
-    return digest({str(path.relative_to(scripts)): sha256_file(path) for path in files})
+    digests = {}
+    for folder in (LIBRARY, scripts_folder()):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix in (".py", ".jinja"):
+                digests[f"{folder.name}/{path.relative_to(folder).as_posix()}"] = sha256_file(path)
+    return digest(digests)
 
 
 def passes(manifests: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
 """Cut documents into passages of one length, as JSON lines for an audit.
 
-python scripts/cut_passages.py --words 64 --most 20 --label none books/ > texts.jsonl
-python scripts/cut_passages.py --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
+pretrace cut --words 64 --most 20 --label none books/ > texts.jsonl
+pretrace cut --words 64 --most 20 --label 0 drafts/ >> texts.jsonl
 
 A document in a folder is a work, and so is a folder in it, whose documents are the parts of one. A passage has the
 work's own characters, line breaks too. Languages without spaces are cut with --characters.
@@ -10,6 +10,7 @@ work's own characters, line breaks too. Languages without spaces are cut with --
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pretrace.benchmarks.passages import cut_documents, documents, first_names
@@ -23,9 +24,10 @@ def count(written: str) -> int:
     return number
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
+    """Print the passages as JSON lines, and on stderr how many there are and what was left out."""
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="pretrace cut", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     length = parser.add_mutually_exclusive_group(required=True)
     length.add_argument("--words", type=count, help="length of a passage, in words")
@@ -46,7 +48,7 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
                         help="EPUB, DOCX, PDF, HTML, Markdown or text files, folders with them, or JSONL, CSV, TSV or "
                              "Parquet files with a document in each row (columns text, document)")  # fmt: skip
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     label = None if options.label == "none" else int(options.label)
     unit, size = ("words", options.words) if options.words else ("characters", options.characters)
     try:
@@ -69,7 +71,3 @@ def main() -> None:
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    main()

