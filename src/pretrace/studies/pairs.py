@@ -154,7 +154,6 @@ class Pair:
             "reference": lambda model: beside(model).passes,
             "frequencies": lambda corpus: Corpus(self.study, corpus).counts(tokenizer),
             "neighbours": lambda view: [],
-            "continuations": lambda view: self._views([view])[0],
         }
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
