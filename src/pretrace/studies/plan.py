@@ -13,7 +13,7 @@ from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
 from pretrace.studies.glossary import Glossary, glossary
-from pretrace.studies.pairs import Pair, pair_of, shared_view
+from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
@@ -22,14 +22,20 @@ from pretrace.studies.study import Study
 class Rendering(NamedTuple):
     """The job that renders an artifact: `reads` are [kind, model or "", benchmark or "", path] of each of its `files`.
 
-    `entries`: the registry entries of the benchmarks, by slug.
+    `views` are [benchmark, view, path] of the stored views that it shows, `entries` the registry entries of the
+    benchmarks, by slug.
     """
 
     artifact: dict[str, Any]
     reads: list[list[Any]]
     files: list[Any]
+    views: list[list[str]]
     entries: dict[str, Any]
     priority: int
+
+    @property
+    def view_files(self) -> list[str]:
+        return [path for *_, path in self.views]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,7 @@ class Plan:
         lines: list[dict[str, Any]] = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
-            computed = {item.method for run in pair.runs for item in run.methods + run.questions}
+            computed = pair.methods
             reasons: dict[str, list[str]] = {}
             for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
                 if method not in computed:
@@ -232,7 +238,27 @@ class Plan:
             if key[0] in artifact.needs and isinstance(path, str)
         ]
         priority = FIRST * (slug in self.study.first)
-        return Rendering(artifact.to_json(), reads, [path for *_, path in reads], benchmarks, priority)
+        files = [path for *_, path in reads]
+        return Rendering(
+            artifact.to_json(), reads, files, self._views_shown(artifact, pairs), benchmarks, priority
+        )
+
+    def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
+        """Return [benchmark, view, path] of the stored views that an artifact names or its methods compare with."""
+        if "published" in artifact.needs:  # it says of each number whether there is one
+            return []
+        named: set[object] = {*artifact.options.across.get("view", ())}
+        references: set[object] = {*artifact.options.across.get("reference", ())}
+        for panel in artifact.panels:
+            named.add(panel.view)
+            references |= {panel.reference, *(panel.references or ())}
+        methods = {name.partition(";")[0] for name in artifact.methods}
+        shown: set[tuple[str, str]] = set()
+        for pair in pairs:
+            compared = pair.views_compared(methods or pair.methods) & references
+            for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
+                shown.add((pair.benchmark_slug, view))
+        return [[slug, view, view_path(self.study, slug, view)] for slug, view in sorted(shown)]
 
     def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
         """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""
