@@ -20,7 +20,16 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, WholeNumber, checked_row, rows
+from pretrace.benchmarks.columns import (
+    Columns,
+    Label,
+    Length,
+    Name,
+    Named,
+    WholeNumber,
+    checked_row,
+)
+from pretrace.benchmarks.rows import Row, rows
 from pretrace.questions.answering import OPTION_LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, explain_failure, nearest

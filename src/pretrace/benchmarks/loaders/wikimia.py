@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.loaders.local import texts
+from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.rows import files_of_split, rows, single_file
 from pretrace.benchmarks.sources import FromHub, Lengths, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
@@ -79,7 +79,7 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list
 
 def _split(source: Path, split: str) -> Iterator[Text]:
     for path in files_of_split(source, split):
-        yield from texts(path)
+        yield from texts_of(path)
 
 
 def _id(length: int, number: int) -> str:
