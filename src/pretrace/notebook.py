@@ -120,7 +120,9 @@ def score(
     for row, column in np.argwhere(wide.isna())[:1]:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
         where = f"score: texts[{listed.index[row]!r}]"
-        raise InputError(f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of them out.")
+        raise InputError(
+            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
+        )
     return wide.set_axis(listed.index)
 
 

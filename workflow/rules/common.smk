@@ -1,6 +1,7 @@
 # The study, resolved, and what rules look up in it. No rules here.
 import re
 from functools import cache
+from inspect import signature
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
@@ -51,6 +52,9 @@ class Lookup:
 
     [] if something on the way is None, as a rule takes an input that it does not need.
     """
+
+    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time of planning
+    __signature__ = signature(lambda wildcards: None)
 
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards

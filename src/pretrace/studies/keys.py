@@ -128,18 +128,14 @@ class Deltas(Keys):
 class Extraction(Keys):
     """Which windows of texts `extraction` measures, in tokens of the model, and which of them are extractable."""
 
-    suffix: Maybe[Count] = None
-    """Tokens of a window, which the model would have to emit (default, 20: small models give back 20 tokens of what
-    they know by heart, and not 50; with `prefix`, 50, as in the literature)."""
-    context: Maybe[Count] = None
+    suffix: Count = 20
+    """Tokens of a window, which the model would have to emit (small models give back 20 tokens of what they know by
+    heart, and not 50)."""
+    context: Count = 20
     """The least number of tokens before a window; a start token is one of them. The model always reads all that there
-    are, as many as fit into its context (default, 20). Not with `prefix`."""
-    prefix: Maybe[Count] = None
-    """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
-    own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
-    stride: Maybe[Count] = None
-    """Tokens from the beginning of a window to the beginning of the next (default, 1: a window begins at every token;
-    with `prefix`, as many as the suffix)."""
+    are, as many as fit into its context."""
+    stride: Count = 1
+    """Tokens from the beginning of a window to the beginning of the next (1: a window begins at every token)."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """A window is extractable above this probability."""
     tries: Count = 100
@@ -187,9 +183,6 @@ class RunKeys(Keys):
     """Reference models for `ref` (default, none)."""
     neighbours: Names = []
     """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
-    continuations: Names = []
-    """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
-    `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
     shadows: Names = []
     """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
     none)."""
