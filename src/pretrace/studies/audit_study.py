@@ -10,8 +10,9 @@ from typing import Any
 
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.opening import FORMATS, stem_of
 from pretrace.benchmarks.passages import Cut
-from pretrace.benchmarks.rows import FORMATS, rows, stem_of
+from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel

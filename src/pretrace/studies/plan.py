@@ -12,7 +12,6 @@ from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
-from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -206,12 +205,6 @@ class Plan:
     @property
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
-
-    @property
-    def glossary(self) -> Glossary:
-        """The report's descriptions of models, benchmarks and corpora."""
-        study = self.study
-        return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
 
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
