@@ -12,6 +12,7 @@ from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, use_pins
+from pretrace.studies.machine import lacks
 from pretrace.studies.plan import Plan
 
 AT_ONCE = 8
@@ -83,4 +84,4 @@ def report(plan: Plan, answers: Sequence[HubFiles]) -> tuple[list[str], list[str
             f"and all others: {others}. Without a network run this where there is one. HF_ENDPOINT names a mirror of "
             "the hub; with HF_HUB_OFFLINE=1 a study reads what is in the hub's cache.",
         ]
-    return lines, problems
+    return lines, [*problems, *lacks(plan)]

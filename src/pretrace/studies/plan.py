@@ -12,7 +12,6 @@ from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
-from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -157,9 +156,9 @@ class Plan:
     def _rendered(self) -> list[Artifact]:
         return [artifact for artifact in self.study.artifacts.values() if not artifact.unavailable]
 
-    def artifacts_of(self, kind: str) -> list[str]:
-        """Return the artifacts of a kind that can be rendered."""
-        return sorted(artifact.slug for artifact in self._rendered if artifact.kind == kind)
+    def artifacts_of(self, *kinds: str) -> list[str]:
+        """Return the artifacts of some kinds, `table` or `figure`, that can be rendered."""
+        return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
 
     def _files_of(self, kind: str) -> list[str]:
         return [
@@ -213,12 +212,6 @@ class Plan:
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
 
-    @property
-    def glossary(self) -> Glossary:
-        """The report's descriptions of models, benchmarks and corpora."""
-        study = self.study
-        return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
-
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
         return [self.pair(*slugs) for slugs in sorted({panel.pair for panel in artifact.panels})]
@@ -242,6 +235,10 @@ class Plan:
         return Rendering(
             artifact.to_json(), reads, files, self._views_shown(artifact, pairs), benchmarks, priority
         )
+
+    def views_of(self, slug: str) -> set[tuple[str, str]]:
+        """Return (benchmark, view) of the stored views that an artifact shows."""
+        return {(benchmark, view) for benchmark, view, _ in self.rendering(slug).views}
 
     def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
         """Return [benchmark, view, path] of the stored views that an artifact names or its methods compare with."""

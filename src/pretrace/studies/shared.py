@@ -322,6 +322,10 @@ class StoredView:
         return Model(study, study.models.slug_of(name)) if name else None
 
     @property
+    def file(self) -> str:
+        return f"results/views/{self.path}.parquet"
+
+    @property
     def is_computed(self) -> bool:
         """Whether it is a function of the texts and of data of this machine."""
         return VIEWS[self.name].source == "data"
