@@ -3,7 +3,7 @@
 import shutil
 import subprocess
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
@@ -15,15 +15,17 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, read_yaml
 from pretrace.studies.plan import Plan
 from pretrace.studies.shared import Model
-from pretrace.views import VIEWS
 from pretrace.views.wordnet import require_wordnet
 
-GIBIBYTE = 2**30
 
+def lacks(plan: Plan, partitions: Path | None = None) -> list[str]:
+    """Return what a machine lacks for a study's jobs, a sentence each: data of views, packages, memory of GPUs.
 
-def lacks(plan: Plan) -> list[str]:
-    """Return what this machine lacks for a study's jobs, a sentence each: data of views, packages, memory of GPUs."""
-    return [*_lacking_data(plan), *_lacking_packages(plan), *_small_gpus(plan, gpu_gigabytes())]
+    Where jobs go to a cluster, `partitions` is the file of its partitions.
+    """
+    gpus = [] if partitions else gpu_gigabytes()
+    too_small = small_partitions(plan, partitions) if partitions else ()
+    return [*_lacking_data(plan), *_lacking_packages(plan), *_small_gpus(plan, gpus), *too_small]
 
 
 def _lacking_data(plan: Plan) -> Iterator[str]:
@@ -103,9 +105,10 @@ class Partition(Keys):
 
 def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
     """Yield which models no partition of a cluster takes, by the file of its partitions (`slurm-partition-config`)."""
-    given = read_yaml(path).get("partitions") or {}
-    limits = {name: {key: keys[key] for key in Partition.model_fields.keys() & (keys or {})} for name, keys in given.items()}
-    partitions = [Partition.model_validate(keys) for keys in limits.values()]
+    partitions = []
+    for keys in (read_yaml(path).get("partitions") or {}).values():
+        limits = {key: value for key, value in (keys or {}).items() if key in Partition.model_fields}
+        partitions.append(Partition.model_validate(limits))
     refused: dict[str, list[str]] = defaultdict(list)
     for model in plan.models_read:
         job = model.resources
@@ -114,6 +117,6 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
             refused[asked].append(model.slug)
     for asked, slugs in refused.items():
         yield (
-            f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} ask for: lower `resources` in the "
-            "models' entries, or give the partition's limits as the cluster has them (sinfo)."
+            f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} ask for: lower `resources` in "
+            "the models' entries, or give the partitions' limits as the cluster has them (sinfo)."
         )
