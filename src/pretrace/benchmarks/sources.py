@@ -82,7 +82,7 @@ QuestionKind = Literal[
 class BenchmarkEntry(Keys):
     """Keys of every benchmark. A loader with further keys has a class of its own."""
 
-    path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
+    path_is: ClassVar[Literal["file", "folder", "either", "works"]] = "either"
 
     source: str
     """The loader in `src/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents

@@ -18,13 +18,8 @@ from pydantic import (
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
 from pretrace.render.catalogue import Options
+from pretrace.runtime.names import check_study_name
 from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
-
-SHARED_FOLDERS = (
-    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
-    "tokenizers", "views",
-)  # fmt: skip
-"""The folders of results/ that studies share."""
 
 PaperId = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
@@ -290,16 +285,10 @@ class WrittenArtifact(Keys):
     """Why it cannot be rendered; printed in its place."""
 
 
-def _free(name: str) -> str:
-    if name.casefold() in (*SHARED_FOLDERS, "readme.md"):
-        raise ValueError(f"{name!r} is reserved; choose another")
-    return name
-
-
 class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Annotated[Titled, AfterValidator(_free)]
+    study: Annotated[Titled, AfterValidator(check_study_name)]
     """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
     refused."""
     title: Maybe[str] = None

@@ -15,8 +15,10 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
+from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
+from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate_study, tokenizer_here
@@ -41,6 +43,9 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
     gc.disable()
     try:
         prepare_terminal()
+        # scripts of rules, and prompts, which are inputs of rules
+        for own in (scripts_folder(), folder):
+            check_path(own)
         plan = Plan(load_study(config, folder))
         for remark in check_user_files(plan, config):
             say(remark, to=sys.stderr)

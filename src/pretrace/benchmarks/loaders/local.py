@@ -29,6 +29,8 @@ from pretrace.runtime.schema import Maybe, Some
 class LocalEntry(BenchmarkEntry):
     """Keys of a benchmark of your own texts."""
 
+    path_is = "works"
+
     path: Some[str]
     """Your own file, document, or folder of works, relative to this file."""
     known: Maybe[Some[str]] = None
