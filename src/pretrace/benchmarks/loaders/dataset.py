@@ -26,7 +26,7 @@ from pretrace.benchmarks.columns import is_missing, one_form
 from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
 from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
-from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, texts_of_rows
+from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
@@ -313,11 +313,7 @@ def _rows(
         if "label" in columns:
             renamed["label"] = _label(place, renamed["label"], names, labels)
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
-    if empty:
-        tell(
-            "%s: %d of %d rows have no words: left out, first %s",
-            where, len(empty), len(given.rows), empty[0],
-        )  # fmt: skip
+    tell_left_out(where, empty, len(given.rows))
 
 
 def _read_typed(entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]) -> RowsOfFile:
