@@ -7,7 +7,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.works import are_works, files_of_works
+from pretrace.benchmarks.works import are_works, files_of_works, report_of, works_in
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
@@ -346,7 +346,10 @@ class Plan:
         )
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings."""
+        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings.
+
+        `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
+        """
         study = self.study
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
         models = sorted({run.model for run in study.runs})
@@ -359,16 +362,33 @@ class Plan:
                 slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
             },
             "settings": {key: config[key] for key in keys},
+            "works": self._texts_of_works(),
         }
+
+    def _texts_of_works(self) -> dict[str, str]:
+        """Return the SHA-256 of the text of each of the user's works, by its folder's name and its own."""
+        texts = {}
+        for path in filter(are_works, self._text_paths):
+            for work in works_in(path)[0]:
+                texts[f"{path.name}/{work.name}"] = report_of(work).sha256
+        return texts
+
+    @property
+    def _text_paths(self) -> list[Path]:
+        """The user's own files and folders of texts that the study's runs read."""
+        paths: list[Path] = []
+        for slug in sorted({run.benchmark for run in self.study.runs}):
+            paths += text_files_of(self.study.benchmarks.entries[slug])
+        return list(dict.fromkeys(paths))
 
     @property
     def user_texts(self) -> list[str]:
-        """The user's own files of texts that the study's runs read."""
-        benchmarks = sorted({run.benchmark for run in self.study.runs})
-        paths = dict.fromkeys(
-            path for slug in benchmarks for path in text_files_of(self.study.benchmarks.entries[slug])
-        )
-        return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
+        """The user's own files of texts that the study's runs read, the files of works too."""
+        files: list[str] = []
+        for path in self._text_paths:
+            own = files_of_works(path) if are_works(path) else [path]
+            files += map(str, own)
+        return files
 
     @property
     def sealed_checkpoints(self) -> list[str]:
