@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from pretrace.models.architecture import (
     check_causal,
+    check_rotary,
     check_weights,
     context_of,
     loader_of,
@@ -28,6 +29,7 @@ from pretrace.runtime.logs import log
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
 _TABLES = ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
 _EMBEDDINGS = tuple(f"{name}.weight" for name in _TABLES)
+_WHOLE = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,7 @@ class Target:
                 "or set quantise: 8 or 4 for this model."
             )
         devices = getattr(model, "hf_device_map", self.device)
+        check_rotary(model, path)
         check_causal(model.eval(), path)
         log.info("loaded %s: %s on %s", path, self.dtype, devices)
         return model
@@ -80,7 +83,8 @@ class Target:
         """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         named = [tensor for tensor in self.checkpoint.tensors() if tensor.name.endswith(_EMBEDDINGS)]
-        tables = [tensor for tensor in named if tensor.shape[0] == self.vocabulary]
+        whole = [tensor for tensor in named if tensor.dtype in _WHOLE]  # others need their scales
+        tables = [tensor for tensor in whole if tensor.shape[0] == self.vocabulary]
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
         with safe_open(self.checkpoint.path / tables[0].file, framework="pt") as weights:
