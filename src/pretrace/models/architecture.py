@@ -101,7 +101,8 @@ _NO_WEIGHT = re.compile(
     r"|(input|activation|output|prob_output|[qkv]|kv)_scale)"
 )
 """Names of causal masks and positions in old checkpoints, and of the scales of activations in quantised ones."""
-_QUANTISED = re.compile(r"F[468]|[IU]\d+")  # as safetensors writes types; masks are BOOL, or U8 with such a name
+_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|[IU]\d+ .*(weight|_proj)")
+"""A type as safetensors writes it, and a name. Wider integers are also tables, as of the experts of each token."""
 
 
 def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
@@ -136,7 +137,7 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
     whole |= {name for name, _ in model.named_buffers()}
     for tensor in checkpoint.tensors():
         is_weight = tensor.name not in whole and not _NO_WEIGHT.fullmatch(tensor.name)
-        if is_weight and _QUANTISED.match(tensor.dtype):
+        if is_weight and _QUANTISED.fullmatch(f"{tensor.dtype} {tensor.name}"):
             raise InputError(
                 f"{checkpoint.path / tensor.file} has {tensor.name} as {tensor.dtype}, and config.json has no "
                 f"quantization_config by which transformers {transformers.__version__} reads the scales of such "
