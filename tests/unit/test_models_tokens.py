@@ -13,11 +13,11 @@ from pretrace.models.checkpoint import register_local
 from pretrace.models.tokens import (
     bos_contradiction,
     decoder_of,
-    witness_of,
     load_encoder,
     load_tokenizer,
     start_in_words,
     start_token_ids,
+    witness_of,
 )
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError

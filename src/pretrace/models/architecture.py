@@ -112,7 +112,8 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
     """
     check_filled(model, loading, checkpoint)
     # a causal mask has the name of a bias, which would have one dimension
-    biases = {tensor.name for tensor in checkpoint.tensors() if len(tensor.shape) == 1}
+    vectors = {tensor.name for tensor in checkpoint.tensors() if len(tensor.shape) == 1}
+    biases = {name for name in vectors if name.endswith(".bias")}
     harmless = {name for name in loading["unexpected_keys"] - biases if _NO_WEIGHT.fullmatch(name)}
     harmless |= {name for name, _ in model.named_buffers()}
     if unused := [*loading["unexpected_keys"] - harmless]:
@@ -130,8 +131,8 @@ def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) ->
             f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): they would be random. Save the "
             "whole causal language model there."
         )
-    # with a quantizer, transformers has read the scales too, or names those that it left over
-    if getattr(model, "hf_quantizer", None) is not None:
+    # transformers sets it where it has read the scales too (false: and dequantised), and names those left over
+    if hasattr(model, "is_quantized"):
         return
     whole = {name for name, value in model.named_parameters() if not value.is_floating_point()}
     whole |= {name for name, _ in model.named_buffers()}
@@ -224,7 +225,7 @@ def check_causal(model: Any, path: Path) -> None:
         "a token changes": _distance(other[:-1], logits[:-1]),
         "the number of tokens behind changes": _distance(beginning, logits[: len(beginning)]),
     }
-    is_exact = model.dtype == torch.float32 and getattr(model, "hf_quantizer", None) is None
+    is_exact = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
     for cause, off in changed.items():
         # not finite: the text says so that first gives such a number
         if off > (_TOLERANCE if is_exact else _NARROW_TOLERANCE):

@@ -17,7 +17,7 @@ from pretrace.runtime.errors import InputError, explain_failure
 if TYPE_CHECKING:
     import tokenizers
 
-NAMES = ("tokenizer.model", "spiece.model")
+SENTENCEPIECE_FILES = ("tokenizer.model", "spiece.model")
 _PACKAGES = {"sentencepiece": "sentencepiece", "protobuf": "google.protobuf"}
 _OF_TIKTOKEN = re.compile(rb"[A-Za-z0-9+/]+=* \d+\r?\n")
 _BLANK = "\u2581"
@@ -26,15 +26,23 @@ _UNKNOWN, _CONTROL, _OF_USER, _BYTE = 2, 3, 4, 6
 _UNSPELLED = (_UNKNOWN, _CONTROL, _BYTE)
 
 
-def lacking_packages() -> list[str]:
-    """Return the packages that read a SentencePiece file and are not installed."""
+def _lacking_packages() -> list[str]:
     lacking = []
     for package, module in _PACKAGES.items():
-        parents = module.rpartition(".")[0]
-        is_there = (not parents or find_spec(parents) is not None) and find_spec(module) is not None
-        if not is_there:
+        # of a module in a package that is missing, find_spec raises
+        outer = module.partition(".")[0]
+        if find_spec(outer) is None or find_spec(module) is None:
             lacking.append(package)
     return lacking
+
+
+def require_packages(place: str) -> None:
+    """Raise `InputError` if a package is missing that reads the SentencePiece file at a place."""
+    if lacking := _lacking_packages():
+        raise InputError(
+            f"{place} is the only tokenizer there, and reading it needs the package{'s' * (len(lacking) > 1)} "
+            f"{' and '.join(lacking)}: pip install {' '.join(lacking)}, or save the model with a tokenizer.json."
+        )
 
 
 def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
@@ -44,17 +52,13 @@ def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
     """
     if "tokenizer.json" in checkpoint.files:
         return None
-    file = next((checkpoint.path / name for name in NAMES if name in checkpoint.files), None)
+    file = next((checkpoint.path / name for name in SENTENCEPIECE_FILES if name in checkpoint.files), None)
     if file is None:
         return None
     with file.open("rb") as content:
         if _OF_TIKTOKEN.fullmatch(content.readline(1000)):
             return None
-    if lacking := lacking_packages():
-        raise InputError(
-            f"{file} is the only tokenizer there, and reading it needs the package{'s' * (len(lacking) > 1)} "
-            f"{' and '.join(lacking)}: pip install {' '.join(lacking)}, or save the model with a tokenizer.json."
-        )
+    require_packages(str(file))
     return file
 
 
@@ -82,12 +86,16 @@ def read_sentencepiece(file: Path) -> "tokenizers.Tokenizer":
     elif training.model_type == _BPE:
         ids = {piece: id for id, (piece, _) in enumerate(scores)}
         # no merge spells <s> or <0x0A>: sentencepiece never makes such pieces of a text's characters
-        merges = generate_merges(ids, dict(scores), {piece.piece for piece in content.pieces if piece.type in _UNSPELLED})
+        merges = generate_merges(
+            ids, dict(scores), {piece.piece for piece in content.pieces if piece.type in _UNSPELLED}
+        )
         model = models.BPE(
             ids, merges, unk_token=training.unk_piece, fuse_unk=True, byte_fallback=training.byte_fallback
         )
     else:
-        raise InputError(f"{file} is neither a unigram nor a BPE model: save the model with a tokenizer.json.")
+        raise InputError(
+            f"{file} is neither a unigram nor a BPE model: save the model with a tokenizer.json."
+        )
     encoder = tokenizers.Tokenizer(model)
     encoder.normalizer = _normalizer(content.normalizer_spec)
     first = [decoders.Strip(content=" ", left=1)] if content.normalizer_spec.add_dummy_prefix else []

@@ -38,7 +38,7 @@ class Target:
 
     `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
     that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `tokenizer_from` as
-    in the model's entry.
+    in the model's entry. `reads_alone`: every text is a batch, because in 8 bits its numbers follow the others.
     """
 
     checkpoint: Checkpoint
@@ -51,6 +51,7 @@ class Target:
     device_map: str | None = None
     gpus: int = 1
     tokenizer_from: str | None = None
+    reads_alone: bool = False
 
     @property
     def digest(self) -> str:
@@ -148,7 +149,8 @@ def load_checkpoint(
     limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
     context = min(filter(None, limits), default=None)
     kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
-    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from)
+    alone = quantise == 8 or _is_saved_in_8_bits(config)
+    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from, alone)
     return Target(checkpoint, tokenizer, *facts)
 
 
@@ -177,6 +179,12 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     shapes = checkpoint.matrix_shapes()
     ways = {kind: products(shapes, kind) for kind in ("float32", "bfloat16")}
     return faster(ways, {"config": checkpoint.files["config.json"]}, folder)
+
+
+def _is_saved_in_8_bits(config: Any) -> bool:
+    """Return whether the weights are saved in 8 bits by bitsandbytes."""
+    saved = getattr(config, "quantization_config", None)
+    return isinstance(saved, dict) and bool(saved.get("load_in_8bit") or saved.get("_load_in_8bit"))
 
 
 def _quantisation(bits: int | None, device: str) -> str:

@@ -36,7 +36,9 @@ def has_own_tokenizer_json(checkpoint: Checkpoint) -> bool:
     """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
     if "tokenizer.json" not in checkpoint.files:
         return False
-    return not (checkpoint.remote_code and "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ()))
+    return not (
+        checkpoint.remote_code and "AutoTokenizer" in (read_settings(checkpoint).get("auto_map") or ())
+    )
 
 
 def read_tokenizer_json(checkpoint: Checkpoint) -> "tokenizers.Tokenizer":

@@ -33,9 +33,9 @@ def load_tokenizer(
     """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified.
 
     tokenizer.json is read as it is, because transformers rebuilds the tokenizers of many classes and drops parts of the
-    file; so is a SentencePiece file without it. `tokenizer_from` class, checkpoints with other files and those with code
-    of their own are left to transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the same
-    ids: see `load_encoder`. Raises `InputError` for files that make no tokenizer.
+    file; so is a SentencePiece file without it. `tokenizer_from` class, checkpoints with other files and those with
+    code of their own are left to transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the
+    same ids: see `load_encoder`. Raises `InputError` for files that make no tokenizer.
     """
     import transformers
 
@@ -53,7 +53,9 @@ def load_tokenizer(
             )
             # transformers has changed its copy
             tokenizer._tokenizer = encoder
-        tokenizer.split_special_tokens = special_tokens == "as_spelled"  # set here, so that it is saved nowhere
+        tokenizer.split_special_tokens = (
+            special_tokens == "as_spelled"
+        )  # set here, so that it is saved nowhere
         tokenizer("a", add_special_tokens=False)
     return tokenizer
 
@@ -63,7 +65,9 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
     import transformers
 
     file = sentencepiece_file(checkpoint)
-    if "vocab.json" in checkpoint.files and isinstance(ids := read_json(checkpoint.path / "vocab.json"), dict):
+    if "vocab.json" in checkpoint.files and isinstance(
+        ids := read_json(checkpoint.path / "vocab.json"), dict
+    ):
         check_ids(ids, checkpoint)
     tokenizer = transformers.AutoTokenizer.from_pretrained(
         checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
@@ -75,7 +79,9 @@ def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
         encoder = read_sentencepiece(file)
         encoder.post_processor = backend.post_processor
         added = backend.get_added_tokens_decoder()
-        encoder.add_tokens([added[id] for id in sorted(added) if encoder.token_to_id(added[id].content) is None])
+        encoder.add_tokens(
+            [added[id] for id in sorted(added) if encoder.token_to_id(added[id].content) is None]
+        )
         if have_same_ids(encoder, backend):
             backend = encoder
     tokenizer._tokenizer = without_chance(backend, checkpoint)

@@ -42,11 +42,11 @@ PROBE_TEXTS = (
     "It was the best of times, it was the",
 )
 _LONG_TEXT = (  # several blocks of a server's prefix cache
-    "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, and "
-    "dedicated to the proposition that all men are created equal. Now we are engaged in a great civil war, testing "
+    "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, "
+    "and dedicated to the proposition that all men are created equal. Now we are engaged in a great civil war, testing "
     "whether that nation, or any nation so conceived and so dedicated, can long endure. We are met on a great "
-    "battle-field of that war. We have come to dedicate a portion of that field, as a final resting place for those who "
-    "here gave their lives that that nation might live."
+    "battle-field of that war. We have come to dedicate a portion of that field, as a final resting place for those "
+    "who here gave their lives that that nation might live."
 )
 _ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
 _MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1  # nats, and of a value: precision differs by batch
@@ -62,9 +62,7 @@ class Echo:
     logprobs: list[float]
 
 
-def echo_of(
-    body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True
-) -> Echo:
+def echo_of(body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
 
     `vocabulary`: the number of the model's tokens, if it is known. `compared`: the text's own tokens are compared with

@@ -231,6 +231,8 @@ def chunk_key(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
+    if target.reads_alone:  # other numbers than in batches, which earlier versions stored
+        how["alone"] = True
     if cut := read.key.reading.windows:
         how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())

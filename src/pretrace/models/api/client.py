@@ -30,7 +30,9 @@ Body = JsonObject
 MOST_TOKENS = 10**9  # of one answer; a server that counts more is not believed
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
 _LONGEST_WAIT = 3600  # a server that asks for more, or answers nothing for so long, ends the job
-_ANSWERS_A_WORKER = 50  # after so many answers one more request is in flight, where the server asked for fewer
+_ANSWERS_A_WORKER = (
+    50  # after so many answers one more request is in flight, where the server asked for fewer
+)
 
 
 class MalformedAnswerError(ValueError):
