@@ -20,6 +20,8 @@ rule answer_questions:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: model.resources.threads
     resources:
         gpu=model.resources.gpu,
@@ -56,6 +58,8 @@ rule import_answers:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "answers")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("import_answers"),
         content=model.content,
@@ -75,6 +79,8 @@ rule calibrate_answers:
     log:
         "results/<study>/logs/calibrate_answers/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,

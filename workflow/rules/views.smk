@@ -18,6 +18,8 @@ rule make_view:
     wildcard_constraints:
         view=alternatives(PLAN.views_made),
     priority: view.benchmark.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: view.resources.threads
     resources:
         gpu=view.resources.gpu,

@@ -1,10 +1,10 @@
 """Read a source of texts, give the standard table of texts, labels and folds (one file per loader, in `loaders/`)."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry
+from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry, ReleasedVariant
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 from pretrace.seeds import seed_of
@@ -37,11 +37,13 @@ def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
-    """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
+def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Sequence[ReleasedVariant]:
+    """Return the rows of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` if the source holds no such view.
     """
+    from pretrace.benchmarks.columns import one_form
+
     entry = benchmark_entry(plain)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
@@ -49,4 +51,4 @@ def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[
             f"a benchmark with source '{entry.source}' has no view '{view}'. Give a file of it under the "
             f"entry's key views; {nearest(view, views)}"
         )
-    return views[view]
+    return [variant._replace(text_id=one_form(variant.text_id)) for variant in views[view]]

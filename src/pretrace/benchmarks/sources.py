@@ -1,9 +1,9 @@
 """The texts that loaders return, and the loaders by source."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -22,7 +22,7 @@ class Text:
     `matched` names documents whose labels were drawn together, such as a pair with one member; "" if a text's label
     was drawn by itself.
     `title` and `author` are the document's; `passage` (running number within the document and length) belongs to a
-    passage that questions are asked about.
+    passage that questions are asked about. `where` is its place in a user's file, which begins error messages.
     """
 
     text_id: str
@@ -37,6 +37,7 @@ class Text:
     title: str = ""
     author: str = ""
     passage: int | None = None
+    where: str = field(default="", compare=False)
 
     @property
     def slice(self) -> Slice:
@@ -81,7 +82,7 @@ QuestionKind = Literal[
 class BenchmarkEntry(Keys):
     """Keys of every benchmark. A loader with further keys has a class of its own."""
 
-    path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
+    path_is: ClassVar[Literal["file", "folder", "either", "works"]] = "either"
 
     source: str
     """The loader in `src/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents
@@ -173,8 +174,21 @@ Loader = Callable[[Any, list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
 
 
-ViewLoader = Callable[[Any, list[Path]], Mapping[str, Mapping[str, list[str]]]]
-"""(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
+class ReleasedVariant(NamedTuple):
+    """A row of a released view. A text that has no variant there has one row without words.
+
+    `where` is the place of the row. `label` is the label that this row, or its file, gives the text; None if neither
+    does.
+    """
+
+    where: str
+    text_id: str
+    text: str
+    label: int | None = None
+
+
+ViewLoader = Callable[[Any, list[Path]], Mapping[str, Sequence[ReleasedVariant]]]
+"""(the benchmark's entry, the files it reads) -> view -> a row for each variant of each text, in order."""
 
 
 LOADERS: dict[str, Loader] = {}
