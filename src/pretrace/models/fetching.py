@@ -12,7 +12,7 @@ from pretrace.models.checkpoint import (
     refuse_adapter,
     write_checkpoint,
 )
-from pretrace.models.sentencepiece_files import SENTENCEPIECE_FILES, require_packages
+from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, explain_failures, list_files, snapshot, use_pins
 from pretrace.runtime.logs import log
@@ -75,11 +75,10 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     }  # fmt: skip
     if missing := sorted({"config.json", *needed} - files.files.keys()):
         raise InputError(f"{hub} at '{revision}' has no {missing[0]}.")
-    vocabularies = [name for name in VOCABULARIES if name in files.files]
-    if not vocabularies:
+    if not files.files.keys() & set(VOCABULARIES):
         raise InputError(f"{hub} at '{revision}' has no tokenizer ({', '.join(VOCABULARIES)}).")
-    if vocabularies[0] in SENTENCEPIECE_FILES:
-        require_packages(f"{vocabularies[0]} of {hub} at '{revision}'")
+    if reason := lacking_package(files.files):
+        raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
 
 

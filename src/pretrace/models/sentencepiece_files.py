@@ -5,13 +5,13 @@ from the class that it guesses.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pretrace.models.checkpoint import Checkpoint
+from pretrace.models.checkpoint import VOCABULARIES, Checkpoint
 from pretrace.runtime.errors import InputError, explain_failure
 
 if TYPE_CHECKING:
@@ -26,6 +26,19 @@ _UNKNOWN, _CONTROL, _OF_USER, _BYTE = 2, 3, 4, 6
 _UNSPELLED = (_UNKNOWN, _CONTROL, _BYTE)
 
 
+def lacking_package(files: Collection[str]) -> str | None:
+    """Return which tokenizer a checkpoint's files have that needs packages which are not installed; None if none."""
+    vocabulary = next((name for name in VOCABULARIES if name in files), "")
+    lacking = _lacking_packages()
+    if vocabulary not in SENTENCEPIECE_FILES or not lacking:
+        return None
+    return (
+        f"{vocabulary} alone, which needs the package{'s' * (len(lacking) > 1)} {' and '.join(lacking)}: pip install "
+        f"{' '.join(lacking)}, or save the model with a tokenizer.json and name the folder under `paths` of "
+        "config.yaml."
+    )
+
+
 def _lacking_packages() -> list[str]:
     lacking = []
     for package, module in _PACKAGES.items():
@@ -34,15 +47,6 @@ def _lacking_packages() -> list[str]:
         if find_spec(outer) is None or find_spec(module) is None:
             lacking.append(package)
     return lacking
-
-
-def require_packages(place: str) -> None:
-    """Raise `InputError` if a package is missing that reads the SentencePiece file at a place."""
-    if lacking := _lacking_packages():
-        raise InputError(
-            f"{place} is the only tokenizer there, and reading it needs the package{'s' * (len(lacking) > 1)} "
-            f"{' and '.join(lacking)}: pip install {' '.join(lacking)}, or save the model with a tokenizer.json."
-        )
 
 
 def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
@@ -58,7 +62,8 @@ def sentencepiece_file(checkpoint: Checkpoint) -> Path | None:
     with file.open("rb") as content:
         if _OF_TIKTOKEN.fullmatch(content.readline(1000)):
             return None
-    require_packages(str(file))
+    if reason := lacking_package(checkpoint.files):
+        raise InputError(f"{checkpoint.path} has its tokenizer as {reason}")
     return file
 
 
