@@ -16,6 +16,8 @@ from pretrace.models.tokens import bos_contradiction, start_token_ids
 from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
+from pretrace.questions.answering import Prompt
+from pretrace.questions.local import LocalAnswerer
 from simulated_gpu import SimulatedGPUs
 
 REGISTRY = Path(__file__).parents[2] / "config" / "models.yaml"
@@ -52,10 +54,28 @@ def test_a_released_layout_loads_in_its_type_and_starts_texts_as_released(slug, 
     prepended = tokenizer.convert_ids_to_tokens(list(start_token_ids(tokenizer, "tokenizer")))
     assert prepended == ([] if start is None else [start])
     assert not bos_contradiction(tokenizer)
+    assert (tokenizer.chat_template or "") == SHAPES[slug].chat
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     assert tokenizer.decode(ids).strip() == TEXT
     with torch.inference_mode():
         assert model(torch.tensor([ids])).logits.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("slug", "expected"),
+    [
+        ("llama-2-7b", "<s> [INST] <<SYS>>\nBe brief.\n<</SYS>>\n\nWhich? [/INST]"),
+        ("mistral-7b", "<s> [INST] Be brief.\n\nWhich? [/INST]"),
+    ],
+)
+def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_path):
+    folder = write_paper_model(slug, ENTRIES[slug], tmp_path / slug)
+    register_local(folder, tmp_path / "checkpoint.json")
+    target = load_checkpoint(tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"])
+    answerer = LocalAnswerer(target, slug, 2048)
+    ids = answerer._ids(Prompt("Which?", "Be brief."))
+    assert ids.count(1) == 1
+    assert target.tokenizer.decode(ids) == expected
 
 
 def farthest(read, plain, prompt_prefix):
