@@ -62,6 +62,16 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     return out.getvalue()
 
 
+def parquet_of(names: Sequence[str], *columns: Sequence[Any]) -> bytes:
+    """Parquet with columns of these names, which may be equal."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names)), out)
+    return out.getvalue()
+
+
 def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 

@@ -23,6 +23,7 @@ SHARDS = [f"model-{number:05d}-of-00003.safetensors" for number in (1, 2, 3)]
 def plan_of(hub, monkeypatch):
     """Gives the plan of a study whose repositories and pages are all there, as they should be."""
     monkeypatch.setattr("pretrace.runtime.hub.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pretrace.studies.hub_check.lacks", lambda plan, partitions: [])
 
     def made_up(config):
         plan = Plan(load_study(config))

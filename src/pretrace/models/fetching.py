@@ -1,6 +1,7 @@
 """A checkpoint of the Hugging Face hub: safetensors, configuration and tokenizer, never a pickle."""
 
 import re
+from collections.abc import Collection
 from fnmatch import fnmatchcase
 from importlib.util import find_spec
 from pathlib import Path
@@ -75,16 +76,22 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     }  # fmt: skip
     if missing := sorted({"config.json", *needed} - files.files.keys()):
         raise InputError(f"{hub} at '{revision}' has no {missing[0]}.")
-    vocabularies = [name for name in VOCABULARIES if name in files.files]
-    if not vocabularies:
+    if not files.files.keys() & set(VOCABULARIES):
         raise InputError(f"{hub} at '{revision}' has no tokenizer ({', '.join(VOCABULARIES)}).")
-    if vocabularies[0] in ("tokenizer.model", "spiece.model") and find_spec("sentencepiece") is None:
-        raise InputError(
-            f"{hub} at '{revision}' has its tokenizer as {vocabularies[0]} alone, which needs the package "
-            "sentencepiece: install it, or save the model with a tokenizer.json and name the folder under `paths` "
-            "of config.yaml."
-        )
+    if reason := lacking_package(files.files):
+        raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
+
+
+def lacking_package(files: Collection[str]) -> str | None:
+    """Return which tokenizer a checkpoint's files have that needs a package which is not installed; None if none."""
+    vocabulary = next((name for name in VOCABULARIES if name in files), "")
+    if vocabulary not in ("tokenizer.model", "spiece.model") or find_spec("sentencepiece"):
+        return None
+    return (
+        f"{vocabulary} alone, which needs the package sentencepiece: install it, or save the model with a "
+        "tokenizer.json and name the folder under `paths` of config.yaml."
+    )
 
 
 def _check_settings(folder: Path, remote_code: bool) -> None:
