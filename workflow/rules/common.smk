@@ -1,5 +1,6 @@
 # The study, resolved, and what rules look up in it. No rules here.
 import os
+import os
 import re
 from functools import cache
 from inspect import signature
@@ -91,6 +92,12 @@ benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
 rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
+
+
+def partition_file(wildcards=None):
+    """The file of the partitions that jobs go to, if they go to a cluster with Slurm and it is named."""
+    settings = workflow.executor_settings
+    return getattr(settings, "partition_config", None) or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
 
 
 def each_attempt(amount):
