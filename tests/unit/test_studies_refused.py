@@ -188,7 +188,7 @@ REFUSED = [
     (local("texts.jsonl", known="<x>.jsonl"), "benchmarks.b.known: ... the name has <x>"),
     (local("texts.jsonl", known="gone"), "benchmarks.b.known: ... gone does not exist"),
     (local("texts.jsonl", views={"paraphrase": "<x>.jsonl"}), "benchmarks.b.views.paraphrase: ... the name has <x>"),
-    (local("works"), r"benchmarks.b.path: ... works/caf\udce9.txt: the name is not UTF-8; rename"),
+    (local("works"), r"works/caf\udce9.txt: the name is not UTF-8; rename"),
     (local("<v>", source="dataset"), "benchmarks.b.path: ... <v>: the name has <v>"),
     (study(corpora={"c": {"source": "local", "path": "<x>.jsonl"}}), "corpora.c.path: ... the name has <x>"),
     (local("x\0"), "b.path: ... does not exist"),
