@@ -211,7 +211,7 @@ REFUSED = [
     (run({"start_token": "none"}, extraction={}), "another start_token; give the same"),
     (run(extraction={}, calibrate_on="sotu_segments"),
      "calibrate_on: no run has smollm2-135m read sotu_segments with the same extraction; add one"),
-    (run(extraction={"prefix": 50, "context": 20}), "runs.0.extraction: give prefix or context"),
+    (run(extraction={"prefix": 50}), "unknown key 'runs.0.extraction.prefix'"),
     (run(extraction={}, model="far"), "extraction: far does not run here, and extraction needs the 40 most"),
     # artifacts
     (study(artifacts=[]), "artifacts is empty ... as artifacts: [results_auc]"),
