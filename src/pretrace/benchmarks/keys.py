@@ -123,7 +123,7 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     """
     drawn: list[Drawn] = []
     seen: dict[str, str] = {}
-    for where, row in rows(path):
+    for where, row in rows(path, _columns_of_wordings):
         name, texts = _wordings(where, row)
         if name in seen:
             raise InputError(f"{where}: the passage '{name}' was given before, at {seen[name]}; rename one.")
@@ -133,6 +133,10 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     if not drawn:
         raise InputError(f"{path} holds no rows; it needs at least five passages.")
     return _checked(drawn, "give more passages, or more wordings of each")
+
+
+def _columns_of_wordings(where: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name == "document" or name.startswith("wording")]
 
 
 def _wordings(where: str, row: Row) -> tuple[str, list[str]]:

@@ -5,7 +5,7 @@ A work is read once: its text, and what is told of it while planning, are kept u
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -124,9 +124,9 @@ def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
 def read_work(work: Work) -> ReadWork:
     """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
     parts = [read_document(file) for file in work.files]
-    joined = LaidOutText(
-        "\n\n".join(part.text for part in parts), ", ".join(dict.fromkeys(part.encoding for part in parts))
-    )
+    encodings = dict.fromkeys(part.encoding for part in parts)
+    authors = dict.fromkeys(part.author for part in parts if part.author)
+    joined = LaidOutText("\n\n".join(part.text for part in parts), ", ".join(encodings))
     for part in parts:
         joined.removed += part.removed
         joined.left_out += part.left_out
@@ -141,11 +141,11 @@ def read_work(work: Work) -> ReadWork:
         letters=len("".join(text.split())),
         language=language_of(middle),
         encoding=whole.encoding,
-        removed={key: count for key, count in whole.removed.items() if count},
-        left_out={key: count for key, count in whole.left_out.items() if count},
+        removed=dict(+whole.removed),
+        left_out=dict(+whole.left_out),
         wrapped=is_wrapped(text),
         title=parts[0].title if len(parts) == 1 else "",
-        author=", ".join(dict.fromkeys(part.author for part in parts if part.author)),
+        author=", ".join(authors),
         sha256=_sha256(text),
     )
     return ReadWork(text, report)
@@ -183,6 +183,12 @@ def _kept(place: Path) -> ReadWork | None:
     except (OSError, ValueError, TypeError, KeyError, InputError):
         return None
     return ReadWork(text, report) if _sha256(text) == report.sha256 else None
+
+
+def stored_works(path: Path) -> Iterator[tuple[Work, ReadWork]]:
+    """Yield the works of a folder, or the one of a document, as they were read."""
+    for work in works_in(path)[0]:
+        yield work, stored_work(work)
 
 
 @cache
