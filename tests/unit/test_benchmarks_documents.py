@@ -5,6 +5,8 @@ import hashlib
 import random
 import sys
 import textwrap
+import time
+import tracemalloc
 import zipfile
 from pathlib import Path
 
@@ -258,6 +260,7 @@ REFUSED = {
     "old.docx": (lambda path: written(path, "\xd0\xcf\x11\xe0 old", "latin-1"), "encrypted or of an older Word"),
     "half.epub": (lambda path: path.write_bytes(epub(path, ["Text."]).read_bytes()[:500]), "cannot be read as EPUB"),
     "half.pdf": (lambda path: path.write_bytes(pdf(path, [["Text."]]).read_bytes()[:60]), "cannot be read as PDF"),
+    "deep.html": (lambda path: written(path, "<p>" * 1001), "more than 1,000 tags are open at once; close them"),
     "image.txt": (lambda path: path.write_bytes(bytes(range(128, 256)) * 9), "not text in an encoding"),
 }  # fmt: skip
 
@@ -266,12 +269,57 @@ REFUSED = {
 @pytest.mark.filterwarnings("ignore:Duplicate name")
 def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
     monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 50_000)
+    monkeypatch.setattr(documents, "MOST_OPEN", 1000)
     make, message = REFUSED[name]
     path = tmp_path / name
     make(path)
     with pytest.raises(InputError, match=message) as raised:
         read_document(path)
     assert str(path) in str(raised.value)
+
+
+HALVES = {
+    "comments.html": "<!--", "declarations.html": "<!", "instructions.html": "<?", "data.html": "<![CDATA[",
+    "tags.html": "<a ", "ends.html": "</a ", "angles.html": "<", "quotes.html": "<a b='", "equals.html": "<a b=",
+    "code.html": "<script>", "open.html": "<p>", "numbers.html": "&#x", "feeds.txt": "\f", "lines.txt": "\n",
+    "blank.md": " \n", "rules.md": "---\n", "hyphens.txt": "a-\n", "contents.txt": "contents\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", HALVES)
+def test_a_long_damaged_file_takes_a_time_that_grows_with_its_length(tmp_path, name):
+    """A time that grows with the square of the length would be minutes."""
+    unit = HALVES[name]
+    path = written(tmp_path / name, f"A text.\f{unit * (300_000 // len(unit))}")
+    start = time.process_time()
+    reading = read_document(path)
+    assert time.process_time() - start < 5
+    assert reading.text.startswith("A text.")
+
+
+def test_many_tags_take_no_more_memory_than_text(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "LARGEST_DOCUMENT", 2_000_000)  # a buffer of this size is read into
+    path = written(tmp_path / "tags.html", "<p>a b</p>" * 100_000)
+    tracemalloc.start()
+    reading = read_document(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(reading.text) == 5 * 100_000 - 2
+    assert peak < 30e6, "a tree of these tags has 145 MB"
+
+
+def test_a_file_that_a_spine_names_often_is_read_once(tmp_path):
+    path = epub(tmp_path / "b.epub", ["One.", "Two."])
+    with zipfile.ZipFile(path) as book:
+        members = {name: book.read(name).decode() for name in book.namelist()}
+    package = members["OEBPS/book.opf"]
+    members["OEBPS/book.opf"] = package.replace("</spine>", '<itemref idref="i1"/>' * 250 + "</spine>")
+    with zipfile.ZipFile(path, "w") as book:
+        for name, text in members.items():
+            book.writestr(name, text)
+    reading = read_document(path)
+    assert reading.text == "Chapter 1\n\nOne.\n\nChapter 2\n\nTwo."
+    assert reading.removed["chapters named twice"] == 250
 
 
 def test_entities_of_a_file_are_not_read(tmp_path):
@@ -370,7 +418,8 @@ def test_two_works_of_one_name_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "module"), [("a.pdf", "pypdf"), ("a.html", "bs4"), ("a.txt", "charset_normalizer")]
+    ("name", "module"),
+    [("a.pdf", "pypdf"), ("a.html", "charset_normalizer"), ("a.txt", "charset_normalizer")],
 )
 def test_without_the_extra_the_module_is_named(tmp_path, monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)

@@ -8,11 +8,12 @@ import logging
 import posixpath
 import re
 import unicodedata
-import warnings
 import zipfile
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from io import BytesIO
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from io import BytesIO, StringIO
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
@@ -25,6 +26,7 @@ from pretrace.benchmarks.layout import (
     unwrap_lines,
     without_page_edges,
 )
+from pretrace.benchmarks.markup import Tag, read_markup
 from pretrace.benchmarks.opening import open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError
 
@@ -53,7 +55,7 @@ def read_document(path: Path) -> LaidOutText:
     except ModuleNotFoundError as error:
         raise InputError(
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; install the extra 'documents': pip "
-            "install pypdf python-docx beautifulsoup4 charset-normalizer"
+            "install pypdf python-docx charset-normalizer"
         ) from error
     except Exception as error:  # what a damaged file makes of a reader is not known before
         raise InputError(
@@ -185,70 +187,90 @@ _NAVIGATION = {"nav", "footer", "form"}
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 
 
+MOST_OPEN = 1_000_000
+"""Tags that may be open at once; old HTML closes no paragraphs."""
+
+
 def _html(data: bytes, path: Path) -> LaidOutText:
-    soup, encoding = _soup(data, path)
-    return _of_soup(soup, encoding)
+    markup, encoding = _decode_markup(data, path)
+    return _of_markup(markup, encoding, path)
 
 
-def _soup(data: bytes, path: Path) -> tuple[Any, str]:
-    """Parse HTML, or XML, by Python's own parser of HTML, which knows no entities but those of characters."""
-    from bs4 import BeautifulSoup, XMLParsedAsHTMLWarning
-
-    warnings.filterwarnings("ignore", category=XMLParsedAsHTMLWarning)
+def _decode_markup(data: bytes, path: Path) -> tuple[str, str]:
+    """Return HTML, or XML, and its encoding: by what it says, or else as other texts."""
     told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
     try:
         name = told[1].decode().lower() if told else "utf-8"
         name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
-        return BeautifulSoup(data.decode(name), "html.parser"), _shown(name)
+        return data.decode(name), _shown(name)
     except (UnicodeDecodeError, LookupError):
-        text, encoding = _decode(data, path)
-        return BeautifulSoup(text, "html.parser"), encoding
+        return _decode(data, path)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """What holds for the strings in a tag, by the tags around it: `part` says whether they are of the text."""
+    """What holds for the strings in a tag, by the tags around it: `part` says whether they are of the text.
 
-    block: Any = None
+    `block` numbers the innermost block, which `is_line` if it is a line of a list or a table.
+    """
+
+    block: int = 0
+    is_line: bool = False
     part: str = ""
     marks_page: bool = False
     keeps_lines: bool = False
 
-    def inside(self, tag: Any) -> "_Place":
+    def inside(self, tag: Tag, number: int) -> "_Place":
+        is_line = tag.name in _LINES
+        is_block = is_line or tag.name in _BLOCKS
         part = "unseen" if tag.name in _UNSEEN else "navigation" if tag.name in _NAVIGATION else ""
-        about = " ".join([*tag.get("class", []), tag.get("epub:type") or "", tag.get("role") or ""])
+        about = " ".join(tag.attributes.get(key, "") for key in ("class", "epub:type", "role"))
         return _Place(
-            tag if tag.name in _BLOCKS | _LINES else self.block,
-            self.part or part,
-            self.marks_page or bool(_PAGE_MARK.search(about)),
-            self.keeps_lines or tag.name == "pre",
+            block=number if is_block else self.block,
+            is_line=is_line if is_block else self.is_line,
+            part=self.part or part,
+            marks_page=self.marks_page or bool(_PAGE_MARK.search(about)),
+            keeps_lines=self.keeps_lines or tag.name == "pre",
         )
 
 
-def _of_soup(soup: Any, encoding: str) -> LaidOutText:
-    from bs4 import Tag
-    from bs4.element import PreformattedString
+_SIGNS = {"br": "\n", "td": " ", "th": " "}
+"""What a tag is in the text."""
 
+
+def _of_markup(markup: str, encoding: str, path: Path) -> LaidOutText:
     reading = LaidOutText("", encoding)
-    pieces: list[str] = []
-    places, block = {id(soup): _Place()}, None
-    # from outer tags to inner ones; the tree is not changed, which would take far longer
-    for element in soup.descendants:
-        place = places[id(element.parent)]
-        if isinstance(element, Tag):
-            places[id(element)] = place.inside(element)
-            pieces += {"br": "\n", "td": " ", "th": " "}.get(element.name, "")
+    written = StringIO()
+    around = [("", _Place())]  # the tags that are open, from the outermost on
+    opened: Counter[str] = Counter()
+    last = _Place()
+    for number, part in enumerate(read_markup(markup), start=1):
+        place = around[-1][1]
+        if isinstance(part, Tag):
+            if part.begins:
+                written.write(_SIGNS.get(part.name, ""))
+            if part.begins and not part.ends:
+                around.append((part.name, place.inside(part, number)))
+                opened[part.name] += 1
+            while part.ends and not part.begins and opened[part.name]:
+                name, _ = around.pop()
+                opened[name] -= 1
+                if name == part.name:
+                    break
+            if len(around) > MOST_OPEN:
+                raise InputError(
+                    f"{path}: more than {MOST_OPEN:,} tags are open at once; close them, or save it as text."
+                )
         elif place.part == "navigation":
-            reading.left_out["navigation"] += count_words(element)
-        elif place.marks_page and PAGE_NUMBER.fullmatch(element.strip()):
+            reading.left_out["navigation"] += count_words(part)
+        elif place.marks_page and PAGE_NUMBER.fullmatch(part.strip()):
             reading.removed["page numbers"] += 1
-        elif not (place.part or isinstance(element, PreformattedString)):  # no comments, no declarations
-            if place.block is not block and element.strip():
-                names = {getattr(own, "name", "") for own in (block, place.block)}
-                pieces.append("\n" if names <= _LINES else "\n\n")
-                block = place.block
-            pieces.append(element if place.keeps_lines else re.sub(r"\s+", " ", element))
-    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", "".join(pieces)))
+        elif not place.part:
+            if place.block != last.block and part.strip():
+                written.write("\n" if place.is_line and last.is_line else "\n\n")
+                last = place
+            written.write(part if place.keeps_lines else re.sub(r"\s+", " ", part))
+    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", written.getvalue()))
     reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
     return reading
 
@@ -261,49 +283,91 @@ _PARTS = {
 """Parts of an EPUB that are left out, by their types and by the names of their files."""
 
 
+@dataclass
+class _Package:
+    """What an EPUB says of itself: titles, authors, its items by id, the types of files, and its items in order."""
+
+    titles: list[str] = field(default_factory=list)
+    authors: list[str] = field(default_factory=list)
+    items: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    references: list[Mapping[str, str]] = field(default_factory=list)
+    spine: list[Mapping[str, str]] = field(default_factory=list)
+
+
+def _package_of(markup: str) -> _Package:
+    package = _Package()
+    texts = {"dc:title": package.titles, "dc:creator": package.authors}
+    inside: list[str] = []
+    for part in read_markup(markup):
+        if isinstance(part, str):
+            if inside:
+                inside[-1] += part
+        elif part.name in texts:
+            inside = texts[part.name] if part.begins and not part.ends else []
+            if inside is texts[part.name]:
+                inside.append("")
+        elif part.begins and part.name == "item":
+            package.items[part.attributes["id"]] = part.attributes
+        elif part.begins and part.name == "reference":
+            package.references.append(part.attributes)
+        elif part.begins and part.name == "itemref":
+            package.spine.append(part.attributes)
+    return package
+
+
 def _epub(data: bytes, path: Path) -> LaidOutText:
     reading, texts = LaidOutText("", "EPUB"), []
     with _open_zip(data, path) as book:
 
-        def soup_of(name: str) -> Any:
-            return _soup(book.read(name), path)[0]
+        def markup_of(name: str) -> str:
+            return _decode_markup(book.read(name), path)[0]
 
         def member(href: str) -> str:
             return posixpath.normpath(posixpath.join(folder, unquote(href.partition("#")[0])))
 
-        root = soup_of("META-INF/container.xml").find("rootfile")["full-path"]
-        folder, package = posixpath.dirname(root), soup_of(root)
-        about = {
-            key: [tag.get_text() for tag in package.find_all(f"dc:{key}")] for key in ("title", "creator")
-        }
-        reading.title, reading.author = next(iter(about["title"]), ""), ", ".join(about["creator"])
-        items = {item["id"]: item for item in package.find_all("item")}
-        guide = {member(tag["href"]): tag.get("type", "") for tag in package.find_all("reference")}
-        spine = [
-            (member(items[tag["idref"]]["href"]), tag)
-            for tag in package.find_all("itemref")
-            if tag["idref"] in items
-        ]
+        root = _values(markup_of("META-INF/container.xml"), "rootfile", "full-path")[0]
+        folder, package = posixpath.dirname(root), _package_of(markup_of(root))
+        reading.title, reading.author = next(iter(package.titles), ""), ", ".join(package.authors)
+        guide = {member(tag["href"]): tag.get("type", "") for tag in package.references}
+        spine: dict[str, Mapping[str, str]] = {}
+        for tag in package.spine:
+            if tag["idref"] in package.items:
+                name = member(package.items[tag["idref"]]["href"])
+                reading.removed["chapters named twice"] += name in spine
+                spine.setdefault(name, tag)
         if "META-INF/encryption.xml" in book.namelist():
-            locked = {
-                unquote(tag["uri"]) for tag in soup_of("META-INF/encryption.xml").find_all("cipherreference")
-            }
-            if locked & {name for name, _ in spine}:  # other files are fonts, which are often scrambled
+            locked = set(
+                map(unquote, _values(markup_of("META-INF/encryption.xml"), "cipherreference", "uri"))
+            )
+            if locked & spine.keys():  # other files are fonts, which are often scrambled
                 raise InputError(f"{path}: the EPUB is encrypted (DRM); take a copy without protection.")
-        for name, tag in spine:
-            soup = soup_of(name)
-            sections = soup.find_all(["body", "section"], limit=2)
-            types = [section.get("epub:type") or "" for section in sections]
-            part = _part_of(name, [*types, guide.get(name, ""), items[tag["idref"]].get("properties", "")])
+        for name, tag in spine.items():
+            markup = markup_of(name)
+            properties = package.items[tag["idref"]].get("properties", "")
+            part = _part_of(name, [*_types_of_sections(markup), guide.get(name, ""), properties])
             if part or tag.get("linear") == "no":
-                reading.left_out[part or "front matter"] += count_words(soup.get_text(" "))
+                words = sum(count_words(string) for string in read_markup(markup) if isinstance(string, str))
+                reading.left_out[part or "front matter"] += words
                 continue
-            own = _of_soup(soup, "")
+            own = _of_markup(markup, "", path)
             texts.append(own.text)
             reading.removed += own.removed
             reading.left_out += own.left_out
     reading.text = "\n\n".join(filter(None, texts))
     return reading
+
+
+def _values(markup: str, name: str, key: str) -> list[str]:
+    """Return an attribute of all tags of a name."""
+    return [tag.attributes[key] for tag in read_markup(markup) if isinstance(tag, Tag) and tag.name == name]
+
+
+def _types_of_sections(markup: str) -> list[str]:
+    """Return the types of the body and of its first section."""
+    parts = read_markup(markup)
+    tags = (part for part in parts if isinstance(part, Tag) and part.begins)
+    sections = (tag for tag in tags if tag.name in ("body", "section"))
+    return [tag.attributes.get("epub:type", "") for tag in islice(sections, 2)]
 
 
 def _open_zip(data: bytes, path: Path) -> zipfile.ZipFile:

@@ -46,14 +46,15 @@ def without_page_edges(pages: list[str]) -> LaidOutText:
         return "page headers" if edges[_digitless(line)] >= PAGES_REPEATED and line.strip() else ""
 
     for page in lines:
-        for end in (0, -1):
+        for _ in ("first lines", "last lines"):
+            page.reverse()  # lines are taken from the end, which takes the same time in long pages
             for _ in range(EDGE_LINES):
-                while page and not page[end].strip() and len(lines) > 1:
-                    page.pop(end)
-                if not page or not (kind := is_edge(page[end])):
+                while page and not page[-1].strip() and len(lines) > 1:
+                    page.pop()
+                if not page or not (kind := is_edge(page[-1])):
                     break
                 removed[kind] += 1
-                page.pop(end)
+                page.pop()
     return LaidOutText("\n".join(line for page in lines for line in page), "", removed)
 
 

@@ -201,12 +201,15 @@ def report_of(work: Work) -> Report:
 def _readers() -> list[str]:
     """Return what a text depends on besides its files: the code and the versions of the readers."""
     versions = []
-    for package in ("pypdf", "python-docx", "beautifulsoup4", "charset-normalizer"):
+    for package in ("pypdf", "python-docx", "charset-normalizer"):
         try:
             versions.append(version(package))
         except PackageNotFoundError:
             versions.append("")
-    code = [sha256_file(Path(__file__).with_name(file)) for file in ("documents.py", "layout.py", "works.py")]
+    code = [
+        sha256_file(Path(__file__).with_name(file))
+        for file in ("documents.py", "layout.py", "markup.py", "works.py")
+    ]
     return versions + code
 
 
