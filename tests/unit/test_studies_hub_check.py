@@ -95,7 +95,7 @@ DEFECTS = {
         lambda hub: hub.add("models", "JackFram/llama-160m", without(MODEL, "config.json")),
     ),
     "a tokenizer of sentencepiece alone": (
-        "model llama-7b", "tokenizer.model alone, which needs the package sentencepiece",
+        "model llama-7b", "tokenizer.model alone, which needs the packages sentencepiece and protobuf",
         lambda hub: hub.add("models", "huggyllama/llama-7b",
                             without(MODEL, "tokenizer.json") | {"tokenizer.model": b"x"}),
     ),

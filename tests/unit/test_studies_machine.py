@@ -41,13 +41,13 @@ def test_with_wordnet_nothing_is_lacking(tmp_path, no_wordnet):
 
 
 def test_a_checkpoint_of_ones_own_with_a_tokenizer_of_sentencepiece_alone(tmp_path, monkeypatch):
-    monkeypatch.setattr("pretrace.models.fetching.find_spec", lambda name: None)
+    monkeypatch.setattr("pretrace.models.sentencepiece_files.find_spec", lambda name: None)
     checkpoint(tmp_path / "mine")
     (tmp_path / "mine" / "tokenizer.model").touch()
     models = {"mine": {"source": "local", "path": "mine"}}
     plan = plan_of(tmp_path, models=models, runs=[RUN | {"model": "mine", "methods": ["loss"]}])
     [sentence] = machine.lacks(plan)
-    assert "tokenizer.model alone, which needs the package sentencepiece" in sentence
+    assert "tokenizer.model alone, which needs the packages sentencepiece and protobuf" in sentence
     (tmp_path / "mine" / "tokenizer.json").touch()
     assert not machine.lacks(plan)
 

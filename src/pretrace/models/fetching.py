@@ -1,9 +1,7 @@
 """A checkpoint of the Hugging Face hub: safetensors, configuration and tokenizer, never a pickle."""
 
 import re
-from collections.abc import Collection
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from pathlib import Path
 
 from pretrace.models.checkpoint import (
@@ -14,6 +12,7 @@ from pretrace.models.checkpoint import (
     refuse_adapter,
     write_checkpoint,
 )
+from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, explain_failures, list_files, snapshot, use_pins
 from pretrace.runtime.logs import log
@@ -81,17 +80,6 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     if reason := lacking_package(files.files):
         raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
-
-
-def lacking_package(files: Collection[str]) -> str | None:
-    """Return which tokenizer a checkpoint's files have that needs a package which is not installed; None if none."""
-    vocabulary = next((name for name in VOCABULARIES if name in files), "")
-    if vocabulary not in ("tokenizer.model", "spiece.model") or find_spec("sentencepiece"):
-        return None
-    return (
-        f"{vocabulary} alone, which needs the package sentencepiece: install it, or save the model with a "
-        "tokenizer.json and name the folder under `paths` of config.yaml."
-    )
 
 
 def _check_settings(folder: Path, remote_code: bool) -> None:

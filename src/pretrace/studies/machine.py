@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from pretrace.models.entries import ModelEntry
-from pretrace.models.fetching import lacking_package
+from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Keys, read_yaml
 from pretrace.studies.plan import Plan
