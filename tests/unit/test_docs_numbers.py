@@ -9,10 +9,11 @@ import yaml
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import jobs_of
 
-ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import compare_documents
 from compare_documents import Found, Row
+
+ROOT = Path(__file__).parents[2]
 
 TEXT = "It has 0.60 [0.50, 0.70]. Shares are 10 % to 40 %, 2 of 3 agree, and 7 are gone."
 CHECKS = [
@@ -62,8 +63,10 @@ def ablations_of_the_guide():
     for line in section.splitlines():
         if line.startswith("| ") and "`[" in line:
             cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
-            embedded, paper = ([slug.strip("` ") for slug in cell.split(",")] for cell in cells[2:4])
-            yield cells[1].strip("[]"), embedded, paper, float(cells[4])
+            embedded, paper = (
+                [slug.strip("` ") for slug in cell.split(",")] for cell in (cells[2], cells[4])
+            )
+            yield cells[1].strip("[]"), embedded, paper, float(cells[6])
 
 
 def test_the_guides_table_of_ablations_is_what_only_plans():
