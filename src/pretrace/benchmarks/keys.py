@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import perm, prod
 from pathlib import Path
 
-from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.benchmarks.audit_design import FEWEST_WAYS
 from pretrace.benchmarks.opening import read_lines
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
@@ -158,7 +158,7 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
 
 def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
     ways = prod(len(document.texts) for document in drawn)
-    if ways * LEVEL < 1:
+    if ways < FEWEST_WAYS:
         raise InputError(
             f"the test of this key could have no p below 1/{ways}, so it could find nothing; {remedy}."
         )

@@ -26,6 +26,7 @@ from pretrace.runtime.files import (
     write_json,
     write_text,
 )
+from pretrace.runtime.names import check_encoding
 
 KEPT = Path("results/works")
 
@@ -76,9 +77,10 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
     """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
 
     With `whole`, a folder is one work. Files behind links are read. Hidden files, other formats and broken links are
-    left out. Raises `InputError` if the folder has no document, or if two works have one name.
+    left out. Raises `InputError` if the folder has no document, if a name is not UTF-8, or if two works have one name.
     """
     if not path.is_dir():
+        check_encoding(path)
         return [Work(stem_of(path), path, (path,))], []
     inside, left_out = files_in(path)
     works: dict[str, list[Path]] = {}
@@ -88,6 +90,7 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         if is_hidden or not is_document(file.name):
             left_out.append(file)
             continue
+        check_encoding(file)
         is_alone = len(parts) == 1 and not whole
         folder = path.resolve().name if whole else parts[0]
         name = stem_of(file) if is_alone else folder
