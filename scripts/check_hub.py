@@ -2,12 +2,13 @@
 
 from pretrace import config_folder
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import job_log, print_answer
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import print_answer
 from pretrace.studies import load_study
 from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     plan = Plan(load_study(snakemake.config, config_folder()))
     lines, problems = report(plan, check_hub(plan))
     print_answer(lines)

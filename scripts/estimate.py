@@ -5,12 +5,13 @@ from pathlib import Path
 from pretrace import config_folder
 from pretrace.models.entries import ApiModel, HubModel
 from pretrace.runtime.files import read_parquet, write_text
-from pretrace.runtime.logs import job_log, print_answer
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import print_answer
 from pretrace.studies import load_study
 from pretrace.studies.estimate import assumptions, budget, counted, estimate_study, gigabytes, measured, table
 from pretrace.studies.plan import Plan
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     plan, flops = Plan(load_study(snakemake.config, config_folder())), float(snakemake.config["gpu_flops"])
     known = {}
     for slug, path in measured(plan).items():

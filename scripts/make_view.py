@@ -7,7 +7,7 @@ from pretrace.questions.answerers import answerer_of
 from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import ParaphrasePrompts, continue_texts, paraphrase
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys
 from pretrace.views import VIEWS, stored
 
@@ -55,7 +55,7 @@ def replaced():
         return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)
 
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     texts = read_parquet(snakemake.input.benchmark)
     table = imported() if snakemake.input.source else written() if prompts else replaced()
     write_parquet(snakemake.output[0], table, stored.schema())

@@ -11,7 +11,7 @@ from pretrace.render.report import incomplete_passes, named, render_report, rend
 from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
 from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
 
@@ -22,7 +22,7 @@ CONCLUDING = {
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     provenance = read_json(snakemake.input.provenance)
     folder = Path(snakemake.output.report).parent
     artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]

@@ -21,8 +21,8 @@ from pretrace.render.catalogue import Options
 from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
 
 SHARED_FOLDERS = (
-    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
-    "tokenizers", "views",
+    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "identity", "logs", "models", "passes",
+    "prefixes", "tokenizers", "views",
 )  # fmt: skip
 """The folders of results/ that studies share."""
 
