@@ -14,7 +14,7 @@ from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
 from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrap_lines, without_front_matter
-from pretrace.benchmarks.works import about_work, report_of, text_of, works_in
+from pretrace.benchmarks.works import report_of, stored_work, works_in
 from pretrace.runtime.errors import InputError
 
 TEXT = prose(900, "book")
@@ -104,8 +104,8 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
     writer = PdfWriter(clone_from=pdf(Path("made.pdf"), pages_of(TEXT, "A BOOK")))
     writer.add_metadata({"/Title": "E", "/Author": "F"})
     writer.write("books/three.pdf")
-    about = {work.name: about_work(work) for work in works_in(Path("books"))[0]}
-    assert {name: (own["title"], own["author"]) for name, own in about.items()} == {
+    about = {work.name: report_of(work) for work in works_in(Path("books"))[0]}
+    assert {name: (own.title, own.author) for name, own in about.items()} == {
         "one": ("A Novel", "A. Writer"), "two": ("B & C", "D"), "three": ("E", "F")
     }  # fmt: skip
 
@@ -273,15 +273,15 @@ def test_a_work_is_read_once_until_its_files_change(tmp_path, monkeypatch):
     for name in ("part/2.txt", "part/10.txt"):
         written(Path("books", name), f"Part {name}")
     [work] = works_in(Path("books"))[0]
-    assert text_of(work) == "Part part/2.txt\n\nPart part/10.txt"
+    assert stored_work(work).text == "Part part/2.txt\n\nPart part/10.txt"
     report_of.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(works, "read_document", None)
-        assert text_of(work).startswith("Part"), "kept"
+        assert stored_work(work).text.startswith("Part"), "kept"
     works.content_of.cache_clear()
     report_of.cache_clear()
     written(Path("books/part/2.txt"), "Changed")
-    assert text_of(work) == "Changed\n\nPart part/10.txt"
+    assert stored_work(work).text == "Changed\n\nPart part/10.txt"
 
 
 def test_two_works_of_one_name_are_refused(tmp_path):

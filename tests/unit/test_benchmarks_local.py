@@ -11,7 +11,7 @@ import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders.local import check_texts, texts, texts_of
+from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -135,14 +135,14 @@ def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
 
 def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
     (path := tmp_path / "t.csv").write_text("text,label\r\na b,1\r\n,\r\nc d,0\r\n,\r\n\r\n")
-    assert [text.text for text in texts(path)] == ["a b", "c d"]
+    assert [text.text for text in texts_of(path)] == ["a b", "c d"]
 
 
 def test_a_csv_cell_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
     check_texts(path, metrics=False)
-    assert [len(text.text) for text in texts(path)] == [500_000]
+    assert [len(text.text) for text in texts_of(path)] == [500_000]
 
 
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
@@ -180,7 +180,7 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
 
 def test_a_text_file_is_one_text_without_a_label(tmp_path):
     (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
-    [text] = texts(tmp_path / "my book.txt")
+    [text] = texts_of(tmp_path / "my book.txt")
     assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.", None)
     check_texts(tmp_path / "my book.txt", metrics=False)
 

@@ -137,7 +137,7 @@ def put_other_in_place() -> None:
         (lambda: os.utime("results/built.parquet"), (BUILD, SCORE), [False, False]),
         (lambda: os.utime("results/plain.txt", (1, 1)), (BUILD, SCORE), [False, False]),
         (lambda: shutil.rmtree("results/identity"), (BUILD, SCORE), [False, False]),
-        (lambda: Path("results/identity/scores.json.json").write_text("[]"), (BUILD, SCORE), [False, False]),
+        (lambda: Path("results/identity/scores.json").write_text("[]"), (BUILD, SCORE), [False, False]),
         (edit_texts, (BUILD, SCORE), [True, False]),
         (lambda: None, (OTHER_SEED, SCORE), [True, False]),
         (lambda: None, (BUILD, SCORE._replace(code="edited")), [False, True]),
@@ -205,7 +205,7 @@ def test_a_process_of_a_job_writes_nothing():
 def test_an_identity_file_that_cannot_be_written_is_named_with_a_remedy():
     shutil.rmtree("results/identity")
     Path("results/identity").write_text("a file where a folder belongs")
-    with pytest.raises(InputError, match=r"^results/identity/built\.parquet\.json cannot be written .*\."):
+    with pytest.raises(InputError, match=r"^results/identity/built\.json cannot be written .*\."):
         Identities().plan(BUILD)
 
 

@@ -9,9 +9,8 @@ from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 from made_up_studies import checkpoint as made_up_checkpoint
 
 from pretrace.methods import METHODS
-from pretrace.runtime import identity
+from pretrace.runtime.names import SHARED_FOLDERS
 from pretrace.studies import Plan, load_study
-from pretrace.studies.keys import SHARED_FOLDERS
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 
@@ -38,7 +37,9 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
     for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
         own = [run for run in loaded.runs if (run.model, run.benchmark) == (model, benchmark)]
         assert Plan(loaded).pair(model, benchmark).runs == own
-    reading = [run for run in loaded.runs if any(METHODS[item.method].reads_passes for item in run.methods)]
+    reading = [
+        run for run in loaded.runs if any(METHODS[item.method].scope == "text" for item in run.methods)
+    ]
     readers = {(model, run.benchmark) for run in reading for model in (run.model, *run.references)}
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert [pair.slugs for pair in Plan(loaded).reading_pairs] == sorted(readers)
@@ -83,9 +84,10 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
 
 
 def test_no_study_is_called_as_a_folder_that_studies_share():
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-    shared = set(re.findall(r"results/([a-z]+)/", rules))
-    assert sorted(shared | {Path(identity.FOLDER).name}) == list(SHARED_FOLDERS)
+    files = [*(ROOT / "workflow").rglob("*.smk"), *(ROOT / "src").rglob("*.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
+    shared = set(re.findall(r"""results/([a-z]+)[/"']""", code))
+    assert sorted(shared) == list(SHARED_FOLDERS)
 
 
 def test_yaml_merge_keys_work(load):

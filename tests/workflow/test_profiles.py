@@ -26,6 +26,8 @@ echo "$@" > "$STANDIN/$number.submitted"
 if [ $number = 1 ] && [ -e "$STANDIN/kill-first" ]; then
     echo 137 > "$STANDIN/$number.ended"
 else
+    # as SGE, whose jobs have none of the variables of the process that submits them
+    unset PRETRACE_ONLY PRETRACE_CHECKED PRETRACE_JOB
     (sh "$script" > /dev/null 2>&1; echo $? > "$STANDIN/$number.ended") > /dev/null 2>&1 < /dev/null &
 fi
 echo $number

@@ -3,6 +3,7 @@ import os
 import re
 import sys
 from functools import cache
+from inspect import signature
 
 from snakemake.io import is_flagged
 
@@ -41,16 +42,27 @@ wildcard_constraints:
     artifact=alternatives(STUDY.artifacts),
 
 
+# The artifacts whose files the command names. The command of a job that an executor starts names none of these files:
+# Snakemake gives it the variables of `envvars:`.
+os.environ.setdefault("PRETRACE_ONLY", "")
+
+
+envvars:
+    "PRETRACE_ONLY",
+
+
 @cache
 def asked():
     """The plan of what the command asks for: of artifacts by their paths, what `only` with their names plans."""
-    targets = workflow.dag_settings.targets if workflow.dag_settings else []
-    if not (slugs := PLAN.artifacts_at(targets)):
+    settings = workflow.dag_settings
+    if settings is None:  # Snakemake lints the rules
         return PLAN
-    # the jobs that an executor starts are told it: their command names no path
-    settings = workflow.config_settings
-    settings.config_args = [*settings.config_args, f"only=[{','.join(slugs)}]"]
-    return Plan(load_study(config | {"only": slugs}, config_folder()))
+    if not settings.target_jobs:  # this is not such a job
+        os.environ["PRETRACE_ONLY"] = ",".join(PLAN.artifacts_at(settings.targets))
+    named = os.environ["PRETRACE_ONLY"]
+    if not named:
+        return PLAN
+    return Plan(load_study(config | {"only": named.split(",")}, config_folder()))
 
 
 class Lookup:
@@ -58,6 +70,9 @@ class Lookup:
 
     [] if something on the way is None, as a rule takes an input that it does not need.
     """
+
+    # Snakemake asks for it for each job; to work it out anew takes a fifth of the time of planning
+    __signature__ = signature(lambda wildcards: None)
 
     def __init__(self, of_wildcards):
         self._of_wildcards = of_wildcards
@@ -85,23 +100,24 @@ rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
 
 
 def identity(name, code=None):
-    """The function that gives the identity file of a job of the rule `name`: see runtime/identity.py.
+    """The last input of the rule `name`: the function that gives its jobs' identity files (runtime/identity.py).
 
     `code`: what `code_digest` takes, if not the rule's name alone; () for a rule that no change of code runs again.
     """
     arguments = (name,) if code is None else code
 
     def of_wildcards(wildcards):
-        declared = getattr(rules, name).rule
+        declared = getattr(rules, name)
         names = dict(wildcards.items())
-        inputs = [
-            item for item in declared.input if item is not of_wildcards and not is_flagged(item, "ancient")
-        ]
+        inputs = []
+        for item in declared.input[:-1]:
+            if not is_flagged(item, "ancient"):
+                inputs += paths(given(item, wildcards))
         job = Job(
             code=code_digest(*(argument.format(**names) for argument in arguments)) if arguments else "",
             settings={key: given(value, wildcards) for key, value in declared.params.items()},
-            inputs=[path for item in inputs for path in paths(given(item, wildcards))],
-            outputs=[item.format(**names) for item in getattr(rules, name).output],
+            inputs=inputs,
+            outputs=[item.format(**names) for item in declared.output],
         )
         try:
             return IDENTITIES.plan(job)
@@ -113,9 +129,8 @@ def identity(name, code=None):
 
 def given(item, wildcards):
     """What a rule's input or parameter is for a job: a function's value, a path with its wildcards filled in."""
-    function = item if callable(item) else getattr(item, "callable", None)
-    if function:
-        return function(wildcards)
+    if callable(item):
+        return item(wildcards)
     return item.format(**dict(wildcards.items())) if isinstance(item, str) else item
 
 
@@ -123,7 +138,10 @@ def paths(value):
     """The paths in an input: one, several, or several by name."""
     if isinstance(value, str):
         return [value]
-    return [path for part in (value.values() if isinstance(value, dict) else value) for path in paths(part)]
+    found = []
+    for part in value.values() if isinstance(value, dict) else value:
+        found += paths(part)
+    return found
 
 
 def each_attempt(amount):

@@ -22,6 +22,7 @@ from pretrace.runtime.files import (
     digest,
     note_in_footer,
     read_json,
+    sha256_file,
     write_json,
     write_text,
 )
@@ -64,7 +65,9 @@ def job_digest(about: Mapping[str, Any]) -> str:
 
 def identity_file(outputs: Iterable[str]) -> str:
     """Return the path of the identity file of the job with these outputs."""
-    return f"{FOLDER}/{next(iter(outputs)).removeprefix(MADE_HERE)}.json"
+    path = next(iter(outputs)).removeprefix(MADE_HERE)
+    # not one suffix more: a file system takes 255 bytes of a name
+    return f"{FOLDER}/{path.removesuffix('.json').removesuffix('.parquet')}.json"
 
 
 def carriers(outputs: Iterable[str]) -> list[str]:
@@ -129,7 +132,7 @@ def mark_outputs(
     beside = [path for path in outputs if path not in carrying and not path.endswith(".safetensors")]
     identity = Identity(job_digest(about), made_from, {})
     first, *others = carrying
-    write_identity(first, identity._replace(beside={path: content_of(path) for path in beside}))
+    write_identity(first, identity._replace(beside={path: sha256_file(path) for path in beside}))
     for path in others:
         write_identity(path, identity)
 

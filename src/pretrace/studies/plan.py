@@ -12,7 +12,6 @@ from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
-from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -126,15 +125,9 @@ class Plan:
         )
 
     @cached_property
-    def continued_views(self) -> list[tuple[str, str]]:
-        """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part the runs score."""
-        return sorted({(run.benchmark, view) for run in self.study.runs for view in run.continuations})
-
-    @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names = set(self.continued_views)
-        names |= {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
+        names = {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
         names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
         return [
             self.view(benchmark, shared_view(self.study, benchmark, name))
@@ -212,12 +205,6 @@ class Plan:
     @property
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
-
-    @property
-    def glossary(self) -> Glossary:
-        """The report's descriptions of models, benchmarks and corpora."""
-        study = self.study
-        return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
 
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""

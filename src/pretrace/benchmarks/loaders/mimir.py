@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.rows import read_lines
+from pretrace.benchmarks.opening import read_lines
 from pretrace.benchmarks.sources import ReleasedVariant, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
