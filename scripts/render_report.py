@@ -13,7 +13,7 @@ from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
-from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
+from pretrace.studies.sealing import edited, read_seals, repeats, resealed, told, told_on_cover
 
 CONCLUDING = {
     "audit": audit.audit_lines,
@@ -28,9 +28,9 @@ with run_job(snakemake):
     artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
     called = {slug: name for artifact in artifacts for slug, name in artifact.names.items()}
     rendered = {artifact.slug: rendering_of(artifact, folder) for artifact in artifacts}
-    seals = read_json(snakemake.input.seals) if snakemake.input.seals else []
+    seals = read_seals(Path(snakemake.input.seals)) if snakemake.input.seals else []
     others = {
-        path.parent.name: read_json(path)
+        path.parent.name: read_seals(path)
         for path in folder.parent.glob("*/seals.json")
         if path.parent != folder
     }

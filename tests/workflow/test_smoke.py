@@ -119,7 +119,12 @@ def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_a
 def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):
     library = smoke.path / "src" / "pretrace"
     (library / "render" / "report.html.jinja").touch()
-    for file in ("runtime/logs.py", "evaluation/evaluate.py", "passes/engine.py", "../../scripts/score_methods.py"):
+    for file in (
+        "runtime/logs.py",
+        "evaluation/evaluate.py",
+        "passes/engine.py",
+        "../../scripts/score_methods.py",
+    ):
         path = library / file
         path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     planned = smoke.smoke("--dry-run").stdout

@@ -298,11 +298,18 @@ def content_of(path: str) -> str:
     if about.st_size < LARGE:
         return sha256_file(own)
     key = digest([str(own.resolve()), about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns])
-    kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
+    kept = _kept_contents()
     if key not in kept:
         kept[key] = sha256_file(own)
         write_json(CONTENTS, kept)
-    return str(kept[key])
+    return kept[key]
+
+
+def _kept_contents() -> dict[str, str]:
+    kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
+    if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
+        raise InputError(f"{CONTENTS} is damaged. Delete it: then the large files are hashed once more.")
+    return kept
 
 
 def digest(value: Any) -> str:
