@@ -9,8 +9,6 @@ import pandas as pd
 import pytest
 from small_study import results
 
-NOTHING = "Nothing to be done"
-
 
 def test_every_target_of_the_contract_is_there(finished):
     results = finished.path / "results"
@@ -84,11 +82,6 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     planned = jobs_of(smoke.smoke("--dry-run").stdout)
     told = {"record_provenance": 1, "render_report": 1, "check_artifacts": 1, "all": 1}
     assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
-
-
-def jobs_of(planned: str) -> dict[str, int]:
-    (stats,) = re.findall(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", planned, re.M)[:1]
-    return {name: int(number) for name, number in re.findall(r"(\w+) +(\d+)", stats)}
 
 
 def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(smoke):

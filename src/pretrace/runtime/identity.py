@@ -160,14 +160,15 @@ class Identities:
             return path
         file = Path(path)
         about = job.about()
-        carrying = _existing(carriers(job.outputs))
+        outputs = _existing(job.outputs)
+        carrying = _existing(carriers(job.outputs)) if outputs else []
         outdated = {str(output): _changed(output) for output in carrying if self._is_outdated(output, about)}
         try:
             _write_about(file, about, outdated)
             if outdated:
-                _make_newer(file, _existing(job.outputs))
-            else:
-                self._make_older(file, job)
+                _make_newer(file, outputs)
+            elif outputs:
+                self._make_older(file, job, outputs)
         except OSError as error:
             raise InputError(
                 f"{file} cannot be written ({error.strerror}). {remedy(error, _REMEDY)}"
@@ -188,13 +189,13 @@ class Identities:
             self._digests[path] = digest_of(path)
         return self._digests[path]
 
-    def _make_older(self, file: Path, job: Job) -> None:
+    def _make_older(self, file: Path, job: Job, outputs: Iterable[Path]) -> None:
         """Make outputs that are right no older than what they were made from, and the identity file no newer."""
         newest = max((_time(path) for path in _existing(job.inputs)), default=0.0)
         self._renew(job, newest)
         for path in job.inputs:
             self._readers[path].append(job)
-        oldest = min((_time(path) for path in _existing(job.outputs)), default=_time(file))
+        oldest = min(_time(path) for path in outputs)
         if _time(file) > oldest:
             os.utime(file, (oldest, oldest))
 
