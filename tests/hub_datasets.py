@@ -62,6 +62,16 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     return out.getvalue()
 
 
+def parquet_of(names: Sequence[str], *columns: Sequence[Any]) -> bytes:
+    """Parquet with columns of these names, which may be equal."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names)), out)
+    return out.getvalue()
+
+
 def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
@@ -321,7 +331,7 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         arxivtection=50,
         questions=part(33),
         gutenberg=part(978, least=8),
-        documents=100,
+        documents=part(2000, least=20),
         mimir_words=130,
         share_of_words=2 / 3,
         patent_characters=600,

@@ -223,7 +223,7 @@ class Results:
         index = PassIndex(
             read_json(str(pair.passes)) if pair.requests else {"views": []}, Path("results/passes/store")
         )
-        wanted = {"altered": "", "prefix": "", "windows": None} | reading
+        wanted = {"altered": "", "prefix": ""} | reading
         chosen = {key: key.to_json() for key in index.rows}
         chosen = {key: row for key, row in chosen.items() if wanted.items() <= row.items()}
         if not chosen:

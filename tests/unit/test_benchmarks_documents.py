@@ -1,6 +1,7 @@
 """Books are read as people have them, without what print adds to a text; what cannot be read is named."""
 
 import gzip
+import hashlib
 import random
 import sys
 import textwrap
@@ -282,6 +283,60 @@ def test_a_work_is_read_once_until_its_files_change(tmp_path, monkeypatch):
     report_of.cache_clear()
     written(Path("books/part/2.txt"), "Changed")
     assert stored_work(work).text == "Changed\n\nPart part/10.txt"
+
+
+DAMAGE = {
+    "a word is replaced": lambda text, record: text.write_text(text.read_text().replace("Part", "FORGED", 1)),
+    "the text is cut": lambda text, record: text.write_bytes(text.read_bytes()[:3]),
+    "the text is not UTF-8": lambda text, record: text.write_bytes(b"Part \xff"),
+    "the text is gone": lambda text, record: text.unlink(),
+    "the record is a list": lambda text, record: record.write_text("[]"),
+    "the record is another one": lambda text, record: record.write_text('{"words": 3}'),
+    "the record is no JSON": lambda text, record: record.write_text("{"),
+    "the record is empty": lambda text, record: record.write_bytes(b""),
+    "a number of the record is changed": lambda text, record: record.write_text(
+        record.read_text().replace('"words": 2', '"words": 9')
+    ),
+    "a field of the record is gone": lambda text, record: record.write_text('{"report": {}, "sha256": ""}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_kept_work_that_was_changed_is_read_from_its_files_again(tmp_path, monkeypatch, damage):
+    monkeypatch.chdir(tmp_path)
+    Path("books").mkdir()
+    written(Path("books/one.txt"), "Part one")
+    [work] = works_in(Path("books"))[0]
+    read = stored_work(work)
+    assert read.report.sha256 == hashlib.sha256(b"Part one").hexdigest()
+    [record] = Path("results/works").glob("*.json")
+    DAMAGE[damage](record.with_suffix(".txt"), record)
+    assert stored_work(work) == read
+    with monkeypatch.context() as patch:
+        patch.setattr(works, "read_document", None)
+        assert stored_work(work) == read, "mended"
+
+
+def test_what_a_folder_links_to_is_read_and_what_leads_nowhere_is_named(tmp_path):
+    mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
+    for folder in (mine, elsewhere):
+        folder.mkdir()
+    written(mine / "own.txt", "Own text")
+    written(elsewhere / "b1.txt", "One")
+    written(elsewhere / "b2.txt", "Two")
+    for name, target in {
+        "series": elsewhere, "alone.txt": elsewhere / "b1.txt", "broken.txt": tmp_path / "nowhere.txt",
+        "no_folder": tmp_path / "nowhere", "up": tmp_path, "again": elsewhere,
+    }.items():  # fmt: skip
+        (mine / name).symlink_to(target)
+    found, left_out = works_in(mine)
+    assert {work.name: len(work.files) for work in found} == {"own": 1, "alone": 1, "again": 2}
+    named = {path.relative_to(mine).as_posix() for path in left_out}
+    assert named == {"broken.txt", "no_folder", "series", "up/elsewhere", "up/mine"}
+    before = works.content_of(str(mine))
+    written(elsewhere / "b2.txt", "Changed")
+    works.content_of.cache_clear()
+    assert works.content_of(str(mine)) != before, "a file behind a link counts"
 
 
 def test_two_works_of_one_name_are_refused(tmp_path):

@@ -86,8 +86,9 @@ def test_a_file_and_a_model_of_any_name_make_a_name_that_file_systems_take(texts
     checkpoint(Path("models", model))
     study = loaded(texts=f"{file}.jsonl", model=f"models/{model}")
     (shared,) = {study.models.shared[run.model] for run in study.runs}
-    # the longest name of a file: of a view that the model makes, while it is written
-    write_text(f"continuations_by_{shared}-10.parquet", "")
+    # a job's folder in Slurm's logs, and the longest name of a file, while it is written
+    Path(f"accuracy_by_order_{shared}_{study.name}~texts").mkdir()
+    write_text(f"neighbours_by_{shared}-10.parquet", "")
 
 
 def test_a_path_that_no_system_takes_is_refused(texts):

@@ -1,5 +1,6 @@
 """An audit of books: what was read is told, works are cut alike, and whole works are read for what is given back."""
 
+import hashlib
 import os
 import random
 import re
@@ -148,6 +149,19 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     report_of.cache_clear()
     assert Benchmark(study, TEXTS_SLUG).content[0] != before[0]
     assert Benchmark(study, TEXTS_SLUG).content[1] == before[1]
+
+
+def test_the_text_that_was_read_of_each_work_is_sealed(folder):
+    sealed = Plan(loaded()).sealed(CONFIG)["works"]
+    assert len(sealed) == 16
+    entry = loaded().benchmarks.entries[WORKS_SLUG]
+    [memoir] = [text.text for text in texts_of(Path(entry.path)) if text.document == "memoir"]
+    assert sealed["books/memoir"] == hashlib.sha256(memoir.encode()).hexdigest()
+    for kept in Path("results/works").glob("*.txt"):
+        kept.write_text(kept.read_text(encoding="utf-8").replace("e", "FORGED", 1), encoding="utf-8")
+    report_of.cache_clear()
+    assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
+    assert not any("FORGED" in text.text for text in texts_of(Path(entry.path), Path(entry.known)))
 
 
 @pytest.mark.parametrize(

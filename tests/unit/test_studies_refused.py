@@ -316,6 +316,7 @@ def files(rows, **keys):
 
 
 WITHHELD, ASKED = {"text": "a  page of a book", "label": 0}, {"text": "a page of a book", "label": None}
+PANEL_OF_ANSWERS = {"model": "chatgpt", "benchmark": "books"}
 COLUMNS = "document,label,passage,permutation,true_answer,answer"
 BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]},
         AT | {"benchmark": "short", "methods": ["loss"]}]  # fmt: skip
@@ -331,6 +332,19 @@ BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]
             runs=BOTH, artifacts={"audit": {"panels": [AT | {"benchmark": "texts"}]}},
             benchmarks={"short": {"source": "local", "path": "known.jsonl"}})),
          "texts.jsonl:1 and ... known.jsonl:1 hold the same text"),
+        (("answers.csv", [COLUMNS, "d0,1,0,0,A,A", "d1,0,0,0,A,A"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"length": 128}]}}}),
+         "the panel chatgpt on books: its texts have no length 128; they have no lengths"),
+        (("answers.csv", [f"{COLUMNS},length", "d0,1,0,0,A,A,64", "d1,0,0,0,A,A,64"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"length": 128}]}}}),
+         "its texts have no length 128; they have ['64']"),
+        (("answers.csv", [COLUMNS, "d0,1,0,0,A,A", "d1,0,0,0,A,A"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"subset": "x"}]}}}),
+         "its texts have no subset 'x'"),
+        (files([{"text": f"a text {n}", "label": n % 2, "length": 100 + n} for n in range(12)]),
+         "texts.jsonl: the column length has 12 values for 12 texts"),
+        (files([ASKED | {"document": "Book\u00a0A "}, {"text": "never read", "label": 0, "document": "Book  A"}],
+               artifacts=["audit"]), "the document 'Book A' has suspects"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_of_a_study_is_named_with_its_line(folder, given, told):

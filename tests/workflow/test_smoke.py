@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from projects import NOTHING, jobs_of
 from small_study import results
 
 

@@ -144,6 +144,12 @@ def paths(value):
     return found
 
 
+def partition_file(wildcards=None):
+    """The file of the partitions that jobs go to, if they go to a cluster with Slurm and it is named."""
+    settings = workflow.executor_settings
+    return getattr(settings, "partition_config", None) or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
+
+
 def each_attempt(amount):
     """Memory or time that grows with each attempt, in case a job was killed for lack of it."""
     return lambda wildcards, attempt: attempt * amount(wildcards)

@@ -6,6 +6,7 @@ localrules:
 rule render_table:
     input:
         files=rendering.files,
+        views=rendering.view_files,
         identity=identity("render_table", code=("render_artifact",)),
     output:
         record="results/<study>/rendered/{artifact}.json",
@@ -29,6 +30,7 @@ rule render_table:
         artifact=rendering.artifact,
         reads=rendering.reads,
         entries=rendering.entries,
+        views=rendering.views,
     script:
         "../../scripts/render_artifact.py"
 
@@ -36,6 +38,7 @@ rule render_table:
 use rule render_table as render_figure with:
     input:
         files=rendering.files,
+        views=rendering.view_files,
         identity=identity("render_figure", code=("render_artifact",)),
     output:
         record="results/<study>/rendered/{artifact}.json",

@@ -29,6 +29,7 @@ rule make_view:
     params:
         benchmark=view.benchmark.name,
         view=view.name,
+        way=view.way,
         entry=view.entry,
         answers="results/api/answers.sqlite",
         device=config["device"],

@@ -12,6 +12,7 @@ from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import tell
 
 
 class TextColumns(Columns):
@@ -84,6 +85,13 @@ def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "
     if not texts:
         raise InputError(f"{source} holds no rows; it needs at least one text.")
     return list(texts.values())
+
+
+def tell_left_out(source: str, places: Sequence[str], count: int) -> None:
+    """Say on the terminal how many of `count` rows have no words and take no part, with the places of the first."""
+    if places:
+        named = ", ".join([*places[:5], *(["..."] if len(places) > 5 else [])])
+        tell("%s: %d of %d rows have no words: left out (%s)", source, len(places), count, named)
 
 
 _NAMES = ("text_id", "subset", "document", "matched", "title", "author")

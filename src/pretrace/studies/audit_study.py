@@ -72,7 +72,8 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
     short = hashlib.sha256(os.fsencode(here)).hexdigest()[:6]
     texts, known = Path(config.texts), None if config.known is None else Path(config.known)
-    made = [make_name(stem_of(texts), 60, "texts"), make_name(slug_of(config.model), 25, "model")]
+    # the folder of Slurm's log of a job is named by the job's model and benchmark, that is, with the study's name twice
+    made = [make_name(stem_of(texts), 45, "texts"), make_name(slug_of(config.model), 25, "model")]
     name = "-".join([NAME, *made, short])
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
@@ -150,7 +151,7 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
             )
         return named, {}
     # an entry's name has no other letters
-    slug = make_name(re.sub(r"[^A-Za-z0-9._-]", " ", slug_of(named)), 90, "model")
+    slug = make_name(re.sub(r"[^A-Za-z0-9._-]", " ", slug_of(named)), 60, "model")
     slug = f"{slug}-given" if slug in registered else slug
     entry: dict[str, Any] = {"source": "hub", "hub": named}
     if kind == "folder":

@@ -289,8 +289,8 @@ class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
     study: Annotated[Titled, AfterValidator(check_study_name)]
-    """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
-    refused."""
+    """The study's name and its folder in `results/`, of at most 100 bytes in UTF-8. Names of shared folders there, as
+    `models` and `api`, are refused."""
     title: Maybe[str] = None
     """The report's heading."""
     first: Unique[str] = []

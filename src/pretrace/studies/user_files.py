@@ -23,6 +23,7 @@ from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate_study, tokenizer_here
+from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, text_files_of
@@ -58,14 +59,19 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
     return plan
 
 
-def announce(plan: Plan) -> None:
-    """Print the first lines of a run: the study, its measured time if known, and what is made first."""
+def announce(plan: Plan, partitions: str | Path | None = None) -> None:
+    """Print the first lines of a run: the study, its measured time if known, and what is made first.
+
+    Where jobs go to a cluster, `partitions` is the file of its partitions: what none of them takes is told.
+    """
     study = plan.study
     record_study_file(study)
     about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
     say(f"{study.title}; {about}results in results/{study.name}/")
     for path in plan.first:
         say(f"made first: {path}")
+    for sentence in small_partitions(plan, Path(partitions)) if partitions else ():
+        say(sentence, to=sys.stderr)
 
 
 def study_file(study: Study) -> str:
@@ -150,7 +156,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if study.left_out:
         reasons = "; ".join(f"{slug}: {reason}" for slug, reason in study.left_out.items())
         told.append(f"left out of tables and figures: {reasons}")
-    return [*told, *_remarks(plan)]
+    return [*told, *lacks(plan), *_remarks(plan)]
 
 
 def _check_chosen(study: Study, slug: str, slices: Collection[Slice], model: str | None = None) -> None:

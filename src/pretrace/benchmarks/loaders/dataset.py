@@ -26,7 +26,7 @@ from pretrace.benchmarks.columns import is_missing, one_form
 from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
 from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
-from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, texts_of_rows
+from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
@@ -225,7 +225,11 @@ def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
             unpacked.append(file)
             continue
         place = Path(cache) / file.relative_to(folder)
-        unpacked += [place / name for name in unpack(file, place, ("",))]
+        names = unpack(file, place, ("",))
+        read = [name for name in names if format_of(name) in _READ_HERE] or names
+        if left_out := sorted({*names} - {*read}):
+            tell("%s: %d files in it are not read: %s", file, len(left_out), ", ".join(left_out))
+        unpacked += [place / name for name in read]
     return unpacked
 
 
@@ -259,8 +263,9 @@ def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
     if hasattr(config, "pd_read_csv_kwargs"):
         usual = type(config)().pd_read_csv_kwargs
         given = {key: value for key, value in config.pd_read_csv_kwargs.items() if usual.get(key) != value}
-        if not {"sep", "delimiter"} & written.keys():  # by the name of a file
-            given.pop("sep", None)
+        given.pop("sep", None)  # by the name of a file, unless it is written
+        if {"sep", "delimiter"} & written.keys():
+            given["sep"] = config.sep
         return Settings(delimited=given, arrays=True)
     encoding = getattr(config, "encoding", None) or "utf-8"
     errors = getattr(config, "encoding_errors", None) or "strict"
@@ -308,11 +313,7 @@ def _rows(
         if "label" in columns:
             renamed["label"] = _label(place, renamed["label"], names, labels)
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
-    if empty:
-        tell(
-            "%s: %d of %d rows have no words: left out, first %s",
-            where, len(empty), len(given.rows), empty[0],
-        )  # fmt: skip
+    tell_left_out(where, empty, len(given.rows))
 
 
 def _read_typed(entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]) -> RowsOfFile:
