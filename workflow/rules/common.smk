@@ -13,7 +13,7 @@ from pretrace.runtime.code import code_digest
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
-from pretrace.studies.estimate import measured
+from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
 # before planning, which tells the processes that this one starts that they are jobs
@@ -142,6 +142,18 @@ def paths(value):
     for part in value.values() if isinstance(value, dict) else value:
         found += paths(part)
     return found
+
+
+@cache
+def lengths_of_jobs():
+    return order_of_length(asked())
+
+
+def longest_first(wildcards):
+    """The priority of a job in which a model is fetched, reads or answers: the longest one starts first."""
+    slugs = model.slug(wildcards), benchmark.slug(wildcards) if "benchmark" in wildcards.keys() else ""
+    waited = pair.priority(wildcards) if slugs[1] else model.priority(wildcards)
+    return waited + lengths_of_jobs().get(slugs, 0)
 
 
 def partition_file(wildcards=None):
