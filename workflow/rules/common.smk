@@ -10,7 +10,7 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
-from pretrace.studies.estimate import measured
+from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
 PLAN = plan_workflow(config, config_folder())
@@ -92,6 +92,18 @@ benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
 rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
+
+
+@cache
+def lengths_of_jobs():
+    return order_of_length(asked())
+
+
+def longest_first(wildcards):
+    """The priority of a job in which a model is fetched, reads or answers: the longest one starts first."""
+    slugs = model.slug(wildcards), benchmark.slug(wildcards) if "benchmark" in wildcards.keys() else ""
+    waited = pair.priority(wildcards) if slugs[1] else model.priority(wildcards)
+    return waited + lengths_of_jobs().get(slugs, 0)
 
 
 def partition_file(wildcards=None):
