@@ -231,10 +231,9 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
     jobs = jobs_of(plan, sizes)
     tokens = sum(job.read for job in jobs)
-    if gpu:
-        hours = sum(job.hours("A100") for job in jobs)
-    else:
-        hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
+    gpu_hours = sum(job.hours("A100") for job in jobs)
+    cpu_hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
+    hours = gpu_hours if gpu else cpu_hours
     by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
     ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
     device = "GPU" if gpu else "CPU, with two cores"
