@@ -16,6 +16,7 @@ import zstandard
 import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
+from pretrace.benchmarks.rows import Settings
 from pretrace.benchmarks.rows import rows as rows_of_file
 from pretrace.runtime.errors import InputError
 
@@ -171,6 +172,35 @@ def test_a_csv_cell_may_be_long(tmp_path):
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
     check_texts(path, metrics=False)
     assert [len(text.text) for text in texts_of(path)] == [500_000]
+
+
+LONG = {"text": "ab " * 4000, "label": 1}
+LINES = [{"text": "a line", "label": 1}] * 1500
+TOO_LARGE = {
+    "jsonl.gz": ("t.jsonl.gz", gzip.compress(made.jsonl([ROWS[0], LONG])), Settings(), ":2: this line is"),
+    "other encoding": (
+        "t.jsonl", made.jsonl([ROWS[0], LONG]).decode().encode("utf-16"), Settings(encoding="utf-16"),
+        ":2: this line is",
+    ),
+    "csv": ("t.csv", made.comma_separated([LONG]), Settings(), ":2: this line is"),
+    "cell of lines": ("t.tsv", b'text\tlabel\n"' + b"a\n" * 6000 + b'"\t1\n', Settings(), ":2: a cell is"),
+    "csv of a README": ("t.csv", made.comma_separated([LONG], ";"), Settings({"sep": ";"}), ":2: this line is"),
+    "array in a line": ("t.json", json.dumps([LONG]).encode(), Settings(arrays=True), ":1: this line is"),
+    "array of lines": ("t.json", json.dumps(LINES, indent=1).encode(), Settings(arrays=True), ": the text is"),
+    "field": ("t.json", json.dumps({"data": LINES}, indent=1).encode(), Settings(field="data"), ": the text is"),
+    "parquet": ("t.parquet", made.parquet([LONG]), Settings(), ", row group 1: a row is"),
+    "text": ("t.txt", b"a line\n" * 2000, Settings(), ": the text is"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", TOO_LARGE)
+def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(tmp_path, monkeypatch, case):
+    for module in ("opening", "rows", "delimited"):
+        monkeypatch.setattr(f"pretrace.benchmarks.{module}.LARGEST_ROW", 10_000)
+    name, content, settings, said = TOO_LARGE[case]
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match=rf"{re.escape(str(tmp_path / name) + said)} larger than"):
+        list(rows_of_file(tmp_path / name, settings=settings))
 
 
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):

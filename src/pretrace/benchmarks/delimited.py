@@ -5,12 +5,18 @@ those of `pandas.read_csv`, and are read so, but for types, which it would guess
 """
 
 import csv
-import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.opening import open_bytes, read_lines, unpacked_name
+from pretrace.benchmarks.opening import (
+    LARGEST_ROW,
+    bounded_lines,
+    open_bytes,
+    read_lines,
+    too_large,
+    unpacked_name,
+)
 from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.logs import tell
 
@@ -43,7 +49,7 @@ def delimited_rows(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple[st
 
 
 def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
-    csv.field_size_limit(sys.maxsize)
+    csv.field_size_limit(LARGEST_ROW)
     reader = csv.reader(read_lines(path), strict=True, delimiter=separator)
     header: list[str] = []
     line = 1
@@ -63,6 +69,8 @@ def _rows_by_name(path: Path, separator: str) -> Iterator[tuple[str, Cells]]:
             _refuse_swallowed_rows(where, cells, header, separator)
             yield where, {column: cell or None for column, cell in zip(header, cells, strict=True)}
     except csv.Error as error:
+        if "field limit" in str(error):
+            raise too_large(f"{path}:{line}", "a cell") from error
         problem = f"this is not valid CSV ({error}); save it again with quotes"
         if "new-line character" in str(error):  # the line ends that Excel calls Macintosh
             problem = "a line ends in a carriage return alone; save it with line ends of Unix or Windows"
@@ -132,6 +140,9 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
     if engine == "python" and given.get("on_bad_lines") in ("skip", "warn"):
         given["on_bad_lines"] = too_long.append
     what = f"{path}: cannot be read with the settings {settings} of the README"
+    with explain_failure(what), open_bytes(path) as file:
+        for _ in bounded_lines(path, file):  # pandas would take any line into memory
+            pass
     with explain_failure(what), open_bytes(path) as file:
         table = pd.read_csv(file, dtype=str, keep_default_na=False, engine=engine, **given)
     if too_long:

@@ -6,7 +6,7 @@ import gzip
 import io
 import lzma
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
@@ -35,6 +35,10 @@ BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
 """What a damaged file raises while it is unpacked."""
 
 
+LARGEST_ROW = 1 << 28
+"""Bytes, or characters, that a line or a row may have, unpacked; as many as a document."""
+
+
 def unpacked_name(name: str) -> str:
     """Return the last part of a file's name in small letters, without the ending of a compression."""
     name = name.rpartition("/")[2].lower()
@@ -58,15 +62,41 @@ def open_bytes(path: Path) -> IO[bytes]:
     return opened
 
 
+def too_large(where: str, what: str) -> InputError:
+    return InputError(f"{where}: {what} is larger than {LARGEST_ROW >> 20} MB, unpacked; divide it.")
+
+
+def bounded_lines(path: Path, file: IO[Any]) -> Iterator[Any]:
+    """Yield the lines of an open file. Raises `InputError` at one that is larger than `LARGEST_ROW`."""
+    number = 1
+    while line := file.readline(LARGEST_ROW + 1):
+        if len(line) > LARGEST_ROW:
+            raise too_large(f"{path}:{number}", "this line")
+        yield line
+        number += 1
+
+
+def joined_lines(path: Path, lines: Iterable[str]) -> str:
+    """Return the lines of a file as one text. Raises `InputError` if it is larger than `LARGEST_ROW`."""
+    kept = []
+    length = 0
+    for line in lines:
+        kept.append(line)
+        length += len(line)
+        if length > LARGEST_ROW:
+            raise too_large(str(path), "the text")
+    return "".join(kept)
+
+
 def read_lines(path: Path, encoding: str = "utf-8", errors: str = "strict") -> Iterator[str]:
     """Yield the lines with their line ends. UTF-8 is decoded line by line, so that an error can name its line."""
     number = 0
     try:
         with open_bytes(path) as file:
             if encoding.lower().replace("_", "-") not in ("utf-8", "utf8"):
-                yield from io.TextIOWrapper(file, encoding, errors, newline="\n")
+                yield from bounded_lines(path, io.TextIOWrapper(file, encoding, errors, newline="\n"))
                 return
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(bounded_lines(path, file), start=1):
                 yield line.decode("utf-8-sig" if number == 1 else "utf-8", errors)
     except UnicodeDecodeError as error:
         is_utf16 = error.object.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))

@@ -6,11 +6,23 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.delimited import delimited_rows, refuse_columns_twice, separator_of
-from pretrace.benchmarks.opening import CSV, FORMATS, JSON, PARQUET, format_of, read_lines, stem_of
+from pretrace.benchmarks.opening import (
+    CSV,
+    FORMATS,
+    JSON,
+    LARGEST_ROW,
+    PARQUET,
+    format_of,
+    joined_lines,
+    read_lines,
+    stem_of,
+    too_large,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
 
@@ -78,7 +90,7 @@ def jsonl_rows(path: Path, settings: Settings = BY_NAME) -> Iterator[tuple[str, 
             continue
         is_array = settings.arrays and line.lstrip().startswith("[")
         if settings.field is not None or is_array:
-            yield from _array_rows(path, "".join([line, *lines]), settings.field)
+            yield from _array_rows(path, joined_lines(path, chain([line], lines)), settings.field)
             return
         where = f"{path}:{number}"
         try:
@@ -147,6 +159,7 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
             names = file.schema_arrow.names
             refuse_columns_twice(str(path), names)
             columns = names if choice is None else list(choice(str(path), names))
+            _refuse_large_rows(path, file.metadata)
             for batch in file.iter_batches(batch_size=1000, columns=columns):
                 for row in batch.to_pylist():
                     number += 1
@@ -155,8 +168,16 @@ def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]
         raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
 
 
+def _refuse_large_rows(path: Path, metadata: Any) -> None:
+    """Raise `InputError` at rows of Parquet that are too large on average: a few packed bytes may be many."""
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        if group.total_byte_size > LARGEST_ROW * max(1, group.num_rows):
+            raise too_large(f"{path}, row group {number + 1}", "a row")
+
+
 def _text_rows(path: Path) -> Iterator[tuple[str, Row]]:
-    yield str(path), {"id": stem_of(path), "text": "".join(read_lines(path)), "label": None}
+    yield str(path), {"id": stem_of(path), "text": joined_lines(path, read_lines(path)), "label": None}
 
 
 def files_of_split(source: Path, split: str) -> list[Path]:
