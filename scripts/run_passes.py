@@ -3,7 +3,8 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.passes.job import JobShare, run
+from pretrace.passes.job import run
+from pretrace.passes.shares import JobShare
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.views.prefixes import evaluated_reader, shots_reader

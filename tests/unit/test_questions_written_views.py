@@ -1,18 +1,19 @@
 """Paraphrases by a model, parsed strictly and asked for again; texts that it continues; each answer stored once."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
 import torch
+from made_up_jobs import target_of
+from made_up_questions import answerer_on
 
 import tiny_models
 from loopback import Loopback, api_at, completion, message
 from pretrace.models.checkpoint import register_local
-from pretrace.models.target import load_checkpoint
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.answering import Prompt, Reply
-from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import (
     ROUNDS,
@@ -122,7 +123,7 @@ def writer_by(entry, folder):
     """Who writes, by what an entry says: the API that it names, else the checkpoint of the folder."""
     return answerer_of(
         entry, "tested", model="tested", checkpoint_json="" if "api" in entry else folder / "tiny.json",
-        store=folder / "a.sqlite",
+        api_answers=folder / "a.sqlite", local_answers=folder / "answers",
         budget_usd=0, batch_tokens=64, threads=1, device="cpu", gpus=0,
     )  # fmt: skip
 
@@ -157,14 +158,15 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
             return writer.write(which, [8] * len(which), again, lambda n: None)
 
     together = written(prompts, 0)
+    shutil.move(tmp_path / "answers", tmp_path / "before")
     assert written(prompts[1:2], 0) == together[1:2]
     assert together[2] == Reply(None, "longer than the model's context", skipped=True)
     assert all(reply.text for reply in together[:2])
 
 
 @pytest.fixture
-def llama(tiny_checkpoint):
-    return LocalAnswerer(load_checkpoint(tiny_checkpoint("llama"), dtype="float32", device="cpu"), "tiny", 64)
+def llama(tiny_checkpoint, tmp_path):
+    return answerer_on(target_of(tiny_checkpoint("llama")), tmp_path)
 
 
 def test_a_checkpoint_samples_each_text_by_its_own_seed(llama):

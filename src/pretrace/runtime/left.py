@@ -1,0 +1,28 @@
+"""How much work a job has left: kept beside its output, so that a job that goes on asks a scheduler for less time."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json, write_json
+
+
+@contextmanager
+def work_left(output: Path) -> Iterator[Callable[[float], None]]:
+    """Give the function that notes which share of the work is left, from 1 to 0, until the job ends well."""
+    note = _note_of(output)
+    yield lambda left: write_json(note, {"left": round(left, 3)})
+    note.unlink(missing_ok=True)
+
+
+def share_left(output: str | Path) -> float:
+    """Return the share of the work that a killed job has left to do for `output`; 1 if no job has begun it."""
+    try:
+        return min(1.0, max(0.0, float(read_json(_note_of(Path(output)))["left"])))
+    except (OSError, InputError, KeyError, TypeError, ValueError):
+        return 1.0
+
+
+def _note_of(output: Path) -> Path:
+    return output.with_name(f"{output.name}.left")
