@@ -1,5 +1,6 @@
 #!/bin/sh
-# Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins.
+# Remake envs/requirements.txt, the one lock, from pyproject.toml: resolve in a fresh environment, write exact pins. Of
+# these, envs/pretrace.yaml has those that jobs need.
 # Run by hand when a dependency changes: sh envs/lock.sh
 set -eu
 cd "$(dirname "$0")/.."
@@ -23,3 +24,4 @@ PYTHON
     # there are wheels of xllamacpp for Linux alone
     "$fresh/bin/pip" freeze | sed "s/^\(torch==[0-9.]*\)+.*/\1/; s/^\(xllamacpp==.*\)/\1; sys_platform == 'linux'/" | grep -v '^nvidia-\|^triton==\|^cuda-'
 } > envs/requirements.txt
+"$fresh/bin/python" envs/write_environment.py

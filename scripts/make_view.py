@@ -4,12 +4,11 @@ from pathlib import Path
 
 from pretrace.benchmarks import benchmark_entry
 from pretrace.questions.answerers import answerer_of
-from pretrace.questions.prompts import Wording
-from pretrace.questions.written_views import ParaphrasePrompts, continue_texts, paraphrase
+from pretrace.questions.written_views import ParaphrasePrompts, paraphrase
 from pretrace.runtime.files import read_parquet, write_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.runtime.schema import read_keys
-from pretrace.views import VIEWS, stored
+from pretrace.views import stored
 
 view, benchmark, prompts = snakemake.params.view, snakemake.params.benchmark, snakemake.input.prompts
 checkpoint, entry = snakemake.input.checkpoint, snakemake.params.entry
@@ -24,10 +23,9 @@ def imported():
 
 
 def written():
-    """Have a model write three paraphrases of each passage, or samples of how each text goes on after its half."""
-    continued = VIEWS[view].family == "continuations"
-    writer = VIEWS[view].model or view.partition("_by_")[2]
-    name = f"{benchmark} continued by {writer}" if continued else f"paraphrases of {benchmark} by {writer}"
+    """Have a model write three paraphrases of each passage."""
+    writer = view.removeprefix("paraphrase_by_")
+    name = f"paraphrases of {benchmark} by {writer}"
     with answerer_of(
         entry,
         name,
@@ -41,10 +39,6 @@ def written():
         device=snakemake.params.device,
         gpus=snakemake.resources.gpu,
     ) as answerer:
-        if continued:
-            return continue_texts(
-                texts, answerer, VIEWS[view].number, read_keys(Path(prompts), Wording), name
-            )
         return paraphrase(texts, answerer, read_keys(Path(prompts), ParaphrasePrompts), name)
 
 

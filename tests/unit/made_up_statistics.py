@@ -12,7 +12,7 @@ SPEECH = "My fellow citizens, the state of our Union is strong. The state of our
 
 
 def text_of(**statistics: Any) -> TokenStatistics:
-    plain = {"text", "neighbours", "shadows", "continuations"}
+    plain = {"text", "neighbours", "shadows"}
     lists: dict[str, Any] = {
         name: np.array(values, dtype=float) for name, values in statistics.items() if name not in plain
     }
@@ -21,8 +21,7 @@ def text_of(**statistics: Any) -> TokenStatistics:
     if "shadows" in statistics:
         lists["inputs"] = {"shadows": [np.array(side, dtype=float) for side in statistics["shadows"]]}
     lists["token_ids"] = np.array(statistics.get("token_ids", range(len(lists["logprobs"]))), dtype=int)
-    given = {"text": statistics.get("text", SPEECH), "continuations": statistics.get("continuations")}
-    return TokenStatistics(**given | lists)
+    return TokenStatistics(text=statistics.get("text", SPEECH), **lists)
 
 
 def score(id: str, text: TokenStatistics, **params: Any) -> float:

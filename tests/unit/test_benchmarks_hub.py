@@ -1,8 +1,10 @@
 """The papers' own benchmarks in their true layouts, fetched from a hub on loopback, and real files."""
 
+import io
 import random
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 import yaml
 
@@ -10,6 +12,7 @@ import hub_datasets as made
 from pretrace.benchmarks import LOADERS, benchmark_entry, build, released_view
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.errors import InputError
+from pretrace.views.stored import view_of_source
 
 ROOT = Path(__file__).parents[2]
 ENTRIES = yaml.safe_load((ROOT / "config" / "benchmarks.yaml").read_text(encoding="utf-8"))
@@ -35,20 +38,63 @@ def test_wikimia_has_a_length_for_each_split_and_rows_that_are_numbered_and_coun
     assert "wikimia: 8 texts of 32, where 776 are published: -768" in warnings()
 
 
+def read_views(hub, folder, name, *views):
+    """The texts of an entry's data set, and of each view of them: text id -> its variants."""
+    entry, texts = fetched(name, folder)
+    _, source = fetched(name, folder, "views")
+    table = build(name, entry, [texts])
+    variants = []
+    for view in views:
+        rows = view_of_source(view, table, entry, [source])
+        variants.append(rows.groupby("text_id")["text"].agg(list).to_dict())
+    return variants
+
+
 def test_wikimias_paraphrased_and_perturbed_sets_are_views_of_its_texts(hub, tmp_path, warnings):
     hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
     hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", made.wikimia_views(8, neighbours=10))
-    entry, source = fetched("wikimia", tmp_path, "views")
-    paraphrases, neighbours = (
-        released_view(view, entry, [source]) for view in ("paraphrase", "neighbours-10")
-    )
+    paraphrases, neighbours = read_views(hub, tmp_path, "wikimia", "paraphrase", "neighbours-10")
     assert len(paraphrases) == len(neighbours) == 24, "length 256 has none"
     assert paraphrases["064-00003"][0].startswith("paraphrased 3 0 ")
     assert [text.split()[:3] for text in neighbours["064-00003"]] == [
         ["perturbed", "3", str(number)] for number in range(10)
     ], "ten in a row belong to one text"
-    released_view("neighbours-12", entry | {"neighbours": 12}, [source])
-    assert "10 neighbours of each text of length 32, but the entry's neighbours is 12" in warnings()
+    entry, source = fetched("wikimia", tmp_path, "views", neighbours=12)
+    with pytest.raises(
+        InputError, match=r"10 perturbed texts of each .* neighbours is 12; write neighbours: 10"
+    ):
+        released_view("neighbours-12", entry, [source])
+
+
+def by_label(rows):
+    return sorted(rows, key=lambda row: row["label"])
+
+
+MISJOINED = [
+    # splits that are changed, how, the view that reads them, what the error says
+    ("length32_paraphrased", by_label, "paraphrase", r"paraphrased.*row 2: .*'032-00001' with label 0, .*label is 1"),
+    ("length64_perturbed", by_label, "neighbours-10", r"perturbed.*row 11: .*'064-00001' with label 0, .*label is 1"),
+    ("length32_paraphrased", lambda rows: rows[1:] + rows[:1], "paraphrase", r"row 1: .*'032-00000' with label 1"),
+    ("length128_paraphrased length128_perturbed", lambda rows: rows[: len(rows) // 2], "neighbours-10",
+     r"no row for '128-00004' \(4 of 8 texts"),
+    ("length128_paraphrased length128_perturbed", lambda rows: rows + rows, "paraphrase",
+     r"row 9: .*'128-00008', which is not a text of the benchmark"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("splits", "change", "view", "message"), MISJOINED)
+def test_a_view_whose_rows_are_not_those_of_the_texts_is_refused(
+    hub, tmp_path, splits, change, view, message
+):
+    files = made.wikimia_views(8, neighbours=10)
+    for path, content in files.items():
+        if path.split("WikiMIA_")[-1].partition("-")[0] in splits.split():
+            rows = pq.read_table(io.BytesIO(content)).to_pylist()
+            files[path] = made.parquet(change(rows))
+    hub.add("datasets", "swj0419/WikiMIA", made.wikimia(8))
+    hub.add("datasets", "zjysteven/WikiMIA_paraphrased_perturbed", files)
+    with pytest.raises(InputError, match=message):
+        read_views(hub, tmp_path, "wikimia", view)
 
 
 def test_a_layout_that_changed_is_an_error_with_the_remedy(hub, tmp_path):
@@ -93,11 +139,27 @@ def test_mimir_is_read_without_its_script_in_both_splits(hub, tmp_path, monkeypa
 
 def test_mimirs_25_stored_neighbours_are_a_view(hub, tmp_path):
     hub.add("datasets", "iamgroot42/mimir", made.mimir(4))
-    entry, source = fetched("mimir-ngram_13_0.8", tmp_path, "views")
-    neighbours = released_view("neighbours-25", entry, [source])
+    [neighbours] = read_views(hub, tmp_path, "mimir-ngram_13_0.8", "neighbours-25")
     assert len(neighbours) == 7 * 2 * 4
     assert [text.split()[0] for text in neighbours["arxiv-nonmember-0003"]] == [str(n) for n in range(25)]
     assert "near arxiv_ngram_13_0.8 test 3 " in neighbours["arxiv-nonmember-0003"][7]
+
+
+@pytest.mark.parametrize(
+    ("folder", "kept", "message"),
+    [
+        ("test_neighbors", slice(0, 3), r"no row for 'arxiv-nonmember-0003' \(1 of 8 texts"),
+        ("train", slice(0, 3), r"train_neighbors.*:4: .*'arxiv-member-0003', which is not a text"),
+    ],
+)
+def test_mimirs_neighbours_have_a_line_for_each_text(hub, tmp_path, folder, kept, message):
+    files = made.mimir(4)
+    for path, content in files.items():
+        if f"/{folder}/arxiv_ngram_13_0.8" in path:
+            files[path] = b"".join(content.splitlines(keepends=True)[kept])
+    hub.add("datasets", "iamgroot42/mimir", files)
+    with pytest.raises(InputError, match=message):
+        read_views(hub, tmp_path, "mimir-ngram_13_0.8", "neighbours-25")
 
 
 def test_mimirs_temporal_sets(hub, tmp_path):

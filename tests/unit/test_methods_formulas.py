@@ -91,45 +91,6 @@ def test_a_worked_example_gives_the_value_of_the_formula(id, params, expected):
 
 SHARED = {"entropies": [1.0] * 100, "variances": [1.0] * 100}
 
-CAT = "the cat sat on the mat and slept"
-
-
-@pytest.mark.parametrize(
-    ("id", "params", "continuations", "expected"),
-    [
-        # SaMIA's code: 1, 1/4, 1/4 and 0 of "the mat and slept"; with zlib 33, 17 / 4, 14 / 4 and 0
-        ("samia", {}, [f"{CAT} soundly"], 1.0),
-        ("samia", {}, ["the cat sat on a red mat"], 0.25),
-        ("samia", {}, ["the cat sat on the the the the"], 0.25),
-        ("samia", {}, [CAT, "the cat sat on a red mat", "the cat sat on the the the the", "the cat sat on"], 0.375),
-        ("samia", {"zlib": True}, [f"{CAT} soundly"], 33.0),
-        ("samia", {"zlib": True}, ["the cat sat on a red mat"], 4.25),
-        ("samia", {"zlib": True}, ["the cat sat on the the the the"], 3.5),
-    ],
-)  # fmt: skip
-def test_samia_counts_the_words_of_the_second_half_that_samples_repeat(id, params, continuations, expected):
-    text = text_of(text=CAT, logprobs=[], continuations=continuations)
-    assert score(id, text, **params) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("sample", "coverage", "creativity"),
-    [
-        ("the cat sat on a mat and slept", 0.875, 2.25),
-        ("a dog saw the cat sat on the mat", 2 / 3, 10 / 3),
-        ("mat and slept", 1.0, 2.0),
-        ("he at sat on them", 0.6, 1.2),  # "at sat on" is found inside "cat sat on"
-        ("cat sat", 0.0, 0.0),
-        ("", 0.0, 0.0),
-    ],
-)
-def test_ngram_coverage_is_the_share_of_words_in_spans_of_the_second_half(sample, coverage, creativity):
-    half = "one two three four five six seven eight"
-    text = text_of(text=f"{half} {CAT}", logprobs=[], continuations=[f"{half} {sample}", half])
-    for form, expected in (("coverage", coverage), ("creativity", creativity)):
-        assert score("ngram_coverage", text, form=form, over="max") == pytest.approx(expected, rel=1e-12)
-        assert score("ngram_coverage", text, form=form) == pytest.approx(expected / 2, rel=1e-12)
-
 
 @few
 @example(text_of(logprobs=-np.arange(100.0), **SHARED), 29)  # 0.29 * 100 is 28.999999999999996
@@ -161,7 +122,7 @@ def test_dc_pdd_is_the_mean_divergence_with_and_without_its_two_restrictions(
     assert actual == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-TEXT_METHODS = [id for id, method in METHODS.items() if method.reads_passes]
+TEXT_METHODS = [id for id, method in METHODS.items() if method.scope == "text"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 import pytest
-from made_up_stores import Store, a_run, mean_logprob, score_of
+from made_up_stores import a_run, mean_logprob, score_of
 
 from pretrace.methods.scoring import SCORE_COLUMNS
 from pretrace.passes.prompt_prefix import NO_SHOT
@@ -56,21 +56,6 @@ def test_rmia_compares_with_the_shadow_models_that_the_run_names(store, tmp_path
             for kind in (True, False)
         ]
         assert value == pytest.approx(mean_logprob(store, id) - np.log(np.mean(kinds)))
-
-
-def test_samples_are_scored_without_a_pass_of_the_model(tmp_path, benchmark_table, log_lines):
-    texts = benchmark_table.set_index("text_id")["text"]
-    rows = [(id, number, text) for id, text in texts[:-1].items() for number in (1, 0)]
-    write_parquet(tmp_path / "view.parquet", pd.DataFrame(rows, columns=["text_id", "variant", "text"]))
-    view = "continuations_by_tiny-2"
-    files = {"continuations": {view: tmp_path / "view.parquet"}}
-    store = Store(tmp_path, "tiny", benchmark_table)
-    store.manifest = {"views": []}  # as of a pair without passes
-    scores = score_of(store, a_run("samia", continuations=[view]), files=files)
-    assert scores["reference"].unique().tolist() == [view]
-    assert scores["score"].eq(1).all(), "the samples are the texts themselves"
-    assert len(scores) == len(texts) - 1
-    assert f"samia ({view}): no score for 1 texts of made_up: missing: samples of how" in log_lines.text
 
 
 def drawn(benchmark: pd.DataFrame) -> pd.DataFrame:

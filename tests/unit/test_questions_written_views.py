@@ -1,4 +1,4 @@
-"""Paraphrases by a model, parsed strictly and asked for again; texts that it continues; each answer stored once."""
+"""Paraphrases by a model, parsed strictly and asked for again; each answer stored once."""
 
 import shutil
 from pathlib import Path
@@ -6,19 +6,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import torch
-from made_up_jobs import target_of
-from made_up_questions import answerer_on
 
 import tiny_models
-from loopback import Loopback, api_at, completion, message
+from loopback import Loopback, api_at, message
 from pretrace.models.checkpoint import register_local
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.answering import Prompt, Reply
-from pretrace.questions.prompts import Wording
 from pretrace.questions.written_views import (
     ROUNDS,
     ParaphrasePrompts,
-    continue_texts,
     paraphrase,
     paraphrases_in,
 )
@@ -27,8 +23,6 @@ from pretrace.runtime.schema import read_keys
 
 FOLDER = Path(__file__).parents[2] / "config" / "prompts"
 PROMPTS = read_keys(FOLDER / "paraphrase.yaml", ParaphrasePrompts)
-WORDING = read_keys(FOLDER / "de_cop.yaml", Wording)
-OPENED = ["The state of the union is strong", "the people of the United States", "Alone"]
 TEXT = "The state of the union is strong."
 GOOD = "Example B: The union's state is strong.\n\nExample C: Strong is the union.\n\nExample D: The union does well."
 THREE = ("The union's state is strong.", "Strong is the union.", "The union does well.")
@@ -162,50 +156,3 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
     assert written(prompts[1:2], 0) == together[1:2]
     assert together[2] == Reply(None, "longer than the model's context", skipped=True)
     assert all(reply.text for reply in together[:2])
-
-
-@pytest.fixture
-def llama(tiny_checkpoint, tmp_path):
-    return answerer_on(target_of(tiny_checkpoint("llama")), tmp_path)
-
-
-def test_a_checkpoint_samples_each_text_by_its_own_seed(llama):
-    view = continue_texts(benchmark_of(*OPENED), llama, 3, WORDING, "tiny")
-    assert view["text_id"].tolist() == ["t0"] * 3 + ["t1"] * 3, "a text of one word has no halves"
-    assert view["variant"].tolist() == [0, 1, 2] * 2
-    for id, text in zip(("t0", "t1"), OPENED, strict=False):
-        samples = view.loc[view["text_id"] == id, "text"]
-        half = " ".join(text.split()[: len(text.split()) // 2])
-        assert all(sample.startswith(half) for sample in samples)
-        assert samples.nunique() > 1
-        assert all(len(sample.split()) <= len(text.split()) for sample in samples)
-        size = len(llama._encoded(text))
-        assert any(len(llama._encoded(sample)) > size for sample in samples), "words may take more tokens"
-    alone = continue_texts(benchmark_of(*OPENED[1:2]), llama, 3, WORDING, "tiny")
-    assert alone["text"].tolist() == view.loc[view["text_id"] == "t1", "text"].tolist()
-
-
-def test_nothing_to_continue_is_an_error(llama):
-    with pytest.raises(InputError, match="no text has two words or more"):
-        continue_texts(benchmark_of("Alone"), llama, 3, WORDING, "tiny")
-
-
-@pytest.mark.parametrize("endpoint", ["chat", "completions"])
-def test_over_an_api_each_sample_is_asked_for_and_stored_once(tmp_path, endpoint):
-    bodies = []
-
-    def answer(path, body):
-        bodies.append(body)
-        return (message if endpoint == "chat" else completion)(
-            " union is strong and more words than the text has"
-        )
-
-    with Loopback(answer) as server:
-        for _ in range(2):
-            with writer_by({"api": api_at(server.url, endpoint=endpoint)}, tmp_path) as far:
-                view = continue_texts(benchmark_of(*OPENED[:1]), far, 4, WORDING, "far")
-    assert len(bodies) == 4
-    assert {body["temperature"] for body in bodies} == {1.0}
-    prompt = bodies[0]["messages"][-1]["content"] if endpoint == "chat" else bodies[0]["prompt"]
-    assert prompt.endswith("The state of")
-    assert view["text"].tolist() == ["The state of union is strong and"] * 4

@@ -37,7 +37,9 @@ def test_what_is_asked_of_each_pair_is_what_a_plain_walk_over_the_runs_finds(nam
     for model, benchmark in [pair.slugs for pair in Plan(loaded).pairs]:
         own = [run for run in loaded.runs if (run.model, run.benchmark) == (model, benchmark)]
         assert Plan(loaded).pair(model, benchmark).runs == own
-    reading = [run for run in loaded.runs if any(METHODS[item.method].reads_passes for item in run.methods)]
+    reading = [
+        run for run in loaded.runs if any(METHODS[item.method].scope == "text" for item in run.methods)
+    ]
     readers = {(model, run.benchmark) for run in reading for model in (run.model, *run.references)}
     readers |= {(run.model, run.benchmark) for run in loaded.runs if run.extraction}
     assert [pair.slugs for pair in Plan(loaded).reading_pairs] == sorted(readers)

@@ -74,17 +74,6 @@ def test_a_prefix_is_read_once_and_each_text_after_it_again(tmp_path):
     assert lines["llama-7b"].results == pytest.approx(STORED * 776 * text * 2 / 1e9), "shots are not stored"
 
 
-def test_each_sample_of_a_continued_text_reads_one_half_and_writes_the_other(tmp_path):
-    runs = [
-        {"model": "llama-7b", "benchmark": "wikimia", "lengths": [length], "methods": ["samia", "ngram_coverage"],
-         "continuations": ["continuations_by_llama-160m-10"]}
-        for length in (32, 64)
-    ]  # fmt: skip
-    line = lines_of(tmp_path, runs=runs, artifacts=["newer_methods"])["llama-160m"]
-    words = 776 * 32 + 542 * 64 + 250 * 128 + 82 * 256  # of the whole benchmark, once for both runs
-    assert line.read == line.written == pytest.approx(5 * words * TOKENS_A_WORD["en"])
-
-
 ASKED = [
     # every order of the options holds the passage and three like it; the model writes the paraphrases
     ({"methods": ["de_cop"], "paraphraser": "paraphrase_by_far"}, {}, 24 * (3 * 120 + 4 * 150) + 3 * 90 + 150,
@@ -92,7 +81,6 @@ ASKED = [
     ({"methods": [{"completion": {"k": [15]}}]}, {}, 3 * (50 + 15), 3 * 15 * 3),
     ({"methods": ["name_cloze"], "subsets": ["b"]}, {}, 30 + 190, 16),
     ({"methods": ["loss"]}, {"echo": True}, 150, 3),
-    ({"methods": ["samia"], "continuations": ["continuations_by_far-5"]}, {"echo": True}, 5 * (3 * 50 + 75), 5 * 150),
 ]  # fmt: skip
 
 

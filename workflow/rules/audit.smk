@@ -13,6 +13,8 @@ rule audit_texts:
     log:
         "results/<study>/logs/audit_texts/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("audit_texts"),
         runs=pair.run_parameters,

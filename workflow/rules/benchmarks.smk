@@ -8,6 +8,8 @@ rule build_benchmark:
     wildcard_constraints:
         benchmark=alternatives(PLAN.names_from("benchmarks", but=("answers",))),
     priority: benchmark.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("build_benchmark"),
         entry=benchmark.building,
@@ -27,6 +29,8 @@ rule gather_documents:
         "results/logs/gather_documents/{benchmark}.log",
     wildcard_constraints:
         benchmark=alternatives(PLAN.names_from("benchmarks", "answers")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("gather_documents"),
         models=lambda wildcards: list(asked().answers_about(wildcards.benchmark)),

@@ -14,6 +14,8 @@ rule stream_shard:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
         corpus=alternatives(PLAN.names_from("corpora", "hub")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         entry=lambda wildcards: asked().corpus(wildcards.corpus).fetched(wildcards.shard),
         shards=corpus.entry.shards,
@@ -32,6 +34,8 @@ rule write_documents:
     wildcard_constraints:
         corpus=alternatives(PLAN.names_from("corpora", but=("hub",))),
     priority: corpus.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("write_documents"),
         entry=corpus.building,
@@ -50,6 +54,8 @@ rule count_tokens:
     log:
         "results/logs/count_tokens/{corpus}/{tokenizer}/{shard}.log",
     priority: corpus.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("count_tokens"),
         encoding=lambda wildcards: asked().model(wildcards.tokenizer).encoding,
@@ -71,6 +77,8 @@ rule add_counts:
     log:
         "results/logs/add_counts/{corpus}/{tokenizer}.log",
     priority: corpus.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("add_counts"),
     script:

@@ -9,6 +9,8 @@ localrules:
 rule check_hub:
     log:
         "results/<study>/logs/check_hub.log",
+    conda:
+        "../../envs/pretrace.yaml"
     script:
         "../../scripts/check_hub.py"
 
@@ -20,6 +22,8 @@ rule fetch_package:
         "results/logs/fetch_package/{file}.log",
     wildcard_constraints:
         file=alternatives(download.file for download in STUDY.downloads.values()),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         download=lambda wildcards: asked().download(wildcards.file),
         attempts=config["attempts"],
@@ -34,6 +38,8 @@ rule fetch_dataset:
         "results/logs/fetch_dataset/{benchmark}/{part}.log",
     wildcard_constraints:
         part="texts|views",
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         entry=lambda wildcards: asked().benchmark(wildcards.benchmark).fetched(wildcards.part),
         seed=config["seed"],

@@ -9,6 +9,8 @@ rule estimate:
         lambda wildcards: measured(asked()).values(),
     log:
         "results/<study>/logs/estimate.log",
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         answers="results/api/answers.sqlite",
         table=f"results/{STUDY.name}/estimate.md",

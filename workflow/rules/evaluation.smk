@@ -10,6 +10,8 @@ rule evaluate_methods:
     log:
         "results/<study>/logs/evaluate_methods/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("evaluate_methods"),
         study=STUDY.name,
@@ -34,6 +36,8 @@ rule compute_statistic:
     wildcard_constraints:
         statistic=alternatives(STATISTICS),
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=lambda wildcards: code_digest(
             "compute_statistic", "evaluation/statistics.py", wildcards.statistic
@@ -57,6 +61,8 @@ rule measure_extraction:
     log:
         "results/<study>/logs/measure_extraction/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("measure_extraction"),
         encoding=model.encoding,

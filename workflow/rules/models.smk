@@ -10,6 +10,8 @@ rule fetch_model:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "hub")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         entry=model.fetched,
         remote_code=model.may_run_code,
@@ -28,6 +30,8 @@ rule convert_gguf:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "gguf_wheel")),
     priority: model.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("convert_gguf"),
         member=model.entry.member,
@@ -45,6 +49,8 @@ rule register_checkpoint:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "local")),
     priority: model.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("register_checkpoint"),
         path=model.path,
@@ -64,6 +70,8 @@ rule train_tokenizer:
     wildcard_constraints:
         vocabulary=r"\d+",
     priority: corpus.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("train_tokenizer"),
     script:
@@ -86,6 +94,8 @@ rule train_model:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "trained")),
     priority: model.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: model.training_resources.threads
     resources:
         mem_mb=each_attempt(model.training_resources.mem_mb),
@@ -108,6 +118,8 @@ rule train_shadows:
     log:
         "results/<study>/logs/train_shadows/{model}/{benchmark}.log",
     priority: model.priority
+    conda:
+        "../../envs/pretrace.yaml"
     resources:
         mem_mb=each_attempt(model.training_resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),

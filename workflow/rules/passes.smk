@@ -19,6 +19,8 @@ rule run_passes:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: model.resources.threads
     resources:
         gpu=model.resources.gpu,

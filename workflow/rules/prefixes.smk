@@ -6,6 +6,8 @@ rule draw_prefixes:
     log:
         "results/logs/draw_prefixes/{benchmark}.log",
     priority: benchmark.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("draw_prefixes"),
         prefix=benchmark.prefix,
@@ -23,6 +25,8 @@ rule complete_openings:
     log:
         "results/logs/complete_openings/{model}/{benchmark}/<study>.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: model.resources.threads
     resources:
         gpu=model.resources.gpu,

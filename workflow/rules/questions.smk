@@ -12,6 +12,7 @@ rule answer_questions:
         seal=seal_of_study(),
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
+        shares=pair.answer_shares,
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
         times="results/answers/{model}/{benchmark}/<study>.json",
@@ -20,6 +21,8 @@ rule answer_questions:
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: model.resources.threads
     resources:
         gpu=model.resources.gpu,
@@ -31,12 +34,27 @@ rule answer_questions:
         kind=benchmark.entry.question,
         entry=model.answering,
         answers="results/api/answers.sqlite",
+        store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
         threads=model.resources.threads,
     script:
         "../../scripts/answer_questions.py"
+
+
+# One of the jobs that share the questions of a pair; answer_questions then finds every answer stored.
+use rule answer_questions as answer_share with:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=model.tokenizer,
+        seal=seal_of_study(),
+        views=pair.views_of_options,
+        prompts="<config>/prompts/de_cop.yaml",
+    output:
+        "results/answers/{model}/{benchmark}/<study>.{share}.json",
+    log:
+        "results/logs/answer_questions/{model}/{benchmark}/<study>.{share}.log",
 
 
 use rule answer_questions as ask_questions with:
@@ -56,6 +74,8 @@ rule import_answers:
         "results/logs/import_answers/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "answers")),
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("import_answers"),
         content=model.content,
@@ -75,6 +95,8 @@ rule calibrate_answers:
     log:
         "results/<study>/logs/calibrate_answers/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,

@@ -22,6 +22,8 @@ rule render_table:
     wildcard_constraints:
         artifact=alternatives(PLAN.artifacts_of("table")),
     priority: rendering.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_artifact"),
         artifact=rendering.artifact,
@@ -63,6 +65,8 @@ rule record_provenance:
         revisions=update("results/<study>/revisions.yaml"),
     log:
         "results/<study>/logs/record_provenance.log",
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("record_provenance"),
         config=config,
@@ -83,6 +87,8 @@ rule render_report:
         headline="results/<study>/headline.txt",
     log:
         "results/<study>/logs/render_report.log",
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("render_report"),
         study=STUDY.name,
@@ -107,6 +113,8 @@ rule check_artifacts:
         "results/<study>/logs/check_artifacts/{target}.log",
     wildcard_constraints:
         target="all|tables|figures",
+    conda:
+        "../../envs/pretrace.yaml"
     script:
         "../../scripts/check_artifacts.py"
 

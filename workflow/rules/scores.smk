@@ -13,6 +13,8 @@ rule score_methods:
     log:
         "results/<study>/logs/score_methods/{model}/{benchmark}.log",
     priority: pair.priority
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         code=code_digest("score_methods"),
         runs=pair.run_parameters,

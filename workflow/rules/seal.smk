@@ -11,6 +11,8 @@ rule seal_plan:
         update("results/<study>/seals.json"),
     log:
         "results/<study>/logs/seal_plan.log",
+    conda:
+        "../../envs/pretrace.yaml"
     params:
         plan=PLAN.sealed(config),
         contents=[content_of(path) for path in PLAN.user_texts],

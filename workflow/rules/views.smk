@@ -18,6 +18,8 @@ rule make_view:
     wildcard_constraints:
         view=alternatives(PLAN.views_made),
     priority: view.benchmark.priority
+    conda:
+        "../../envs/pretrace.yaml"
     threads: view.resources.threads
     resources:
         gpu=view.resources.gpu,
@@ -30,6 +32,7 @@ rule make_view:
         entry=view.entry,
         content=view.content,
         answers="results/api/answers.sqlite",
+        store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: the written text depends on it

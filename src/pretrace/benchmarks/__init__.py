@@ -1,10 +1,10 @@
 """Read a source of texts, give the standard table of texts, labels and folds (one file per loader, in `loaders/`)."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry
+from pretrace.benchmarks.sources import BENCHMARKS, LOADERS, VIEW_LOADERS, BenchmarkEntry, ReleasedVariant
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import JsonObject
 from pretrace.seeds import seed_of
@@ -37,8 +37,8 @@ def build(name: str, plain: JsonObject, sources: list[Path], seed: int = 0) -> "
     return finish(texts, name=name, seed=seed_of("folds", name, seed))
 
 
-def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Mapping[str, list[str]]:
-    """Return text id -> its variants of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
+def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Sequence[ReleasedVariant]:
+    """Return the rows of a view that the benchmark's own source holds (`paraphrase` of arXivTection).
 
     Raises `InputError` if the source holds no such view.
     """

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
 from pydantic import Field, model_validator
 
@@ -173,8 +173,21 @@ Loader = Callable[[Any, list[Path], int], list[Text]]
 """(the benchmark's entry, the files it reads, a seed) -> its texts, in the source's order."""
 
 
-ViewLoader = Callable[[Any, list[Path]], Mapping[str, Mapping[str, list[str]]]]
-"""(the benchmark's entry, the files it reads) -> view -> text id -> its variants, in order."""
+class ReleasedVariant(NamedTuple):
+    """A row of a released view. A text that has no variant there has one row without words.
+
+    `where` is the place of the row. `label` is the label that this row, or its file, gives the text; None if neither
+    does.
+    """
+
+    where: str
+    text_id: str
+    text: str
+    label: int | None = None
+
+
+ViewLoader = Callable[[Any, list[Path]], Mapping[str, Sequence[ReleasedVariant]]]
+"""(the benchmark's entry, the files it reads) -> view -> a row for each variant of each text, in order."""
 
 
 LOADERS: dict[str, Loader] = {}

@@ -28,9 +28,8 @@ ROWS_AT_ONCE = 5_000  # texts whose statistics are alive at a time
 TextStatistics = TokenStatistics | str
 """The statistics of one text of a pass, or why it has no scored token."""
 
-Complete = Callable[[str, Any], TokenStatistics | str]
-"""(text id, statistics) -> the statistics with a further input, if the text has it; methods without passes give why
-they have none in place of the statistics."""
+Complete = Callable[[str, TokenStatistics], TokenStatistics | str]
+"""(text id, statistics) -> the statistics with a further input, if the text has it, or why it cannot be scored."""
 
 Opened = TypeVar("Opened")
 

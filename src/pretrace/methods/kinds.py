@@ -10,7 +10,6 @@ from pretrace.methods.statistics import ABSENT, Floats, TokenStatistics
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json
 from pretrace.views.readings import PassKey
-from pretrace.views.stored import read_view
 
 
 @input_kind(
@@ -63,17 +62,3 @@ def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
         return replace(text, neighbours=tuple(row.logprobs for row in rows) or ABSENT)
 
     return complete
-
-
-@input_kind(
-    "continuations", "samples of how the model continues the text's first half", noun="view of continuations",
-    example="continuations_by_MODEL-10", key="continuations", without_passes=True,
-)  # fmt: skip
-def continuations(inputs: Inputs, plain: PassKey, view: str) -> Complete:
-    """Make statistics of a text's samples in a view, without tokens."""
-    frame, samples = inputs.texts(plain), inputs.opened("continuations", view, read_view) or {}
-    texts = dict(zip(frame["text_id"], frame["text"], strict=True))
-    no_ids, no_values = np.empty(0, dtype=np.int64), np.empty(0)
-    return lambda id, _: TokenStatistics(
-        texts[id], no_ids, no_values, continuations=tuple(samples.get(id, ())) or ABSENT
-    )

@@ -58,7 +58,6 @@ class InputKind:
     need             the word that methods ask for it by, and the key of its files in a job
     noun, example    what a run lacks without it, and an entry of its list, for messages
     key              the key of a run that lists the names; "" for `inputs: {need: [...]}`
-    without_passes   whether its methods read no log-probabilities of the run's model
     complete         (the job's inputs, a plain pass, a name) -> a function that adds the input to a text's statistics
     """
 
@@ -66,7 +65,6 @@ class InputKind:
     noun: str
     example: str
     key: str
-    without_passes: bool
     complete: Callable[..., Any] = field(repr=False)
 
     @property
@@ -83,9 +81,7 @@ class InputKind:
 INPUTS: dict[str, InputKind] = {}
 
 
-def input_kind(
-    need: str, meaning: str, *, noun: str, example: str, key: str = "", without_passes: bool = False
-) -> Callable[[F], F]:
+def input_kind(need: str, meaning: str, *, noun: str, example: str, key: str = "") -> Callable[[F], F]:
     """Register a kind of input under the word `need`, which methods ask for it by; `meaning` says it in a log.
 
     The function gets the job's `Inputs`, the key of the plain pass over the texts, and a name that the run lists. It
@@ -95,7 +91,7 @@ def input_kind(
 
     def register(function: F) -> F:
         NEEDS[need] = meaning
-        INPUTS[need] = InputKind(need, noun, example, key, without_passes, function)
+        INPUTS[need] = InputKind(need, noun, example, key, function)
         return function
 
     return register
@@ -143,11 +139,6 @@ class Method:
     def scope(self) -> str:
         """Return `text` for a function of one `TokenStatistics`, `benchmark` for one of a slice's `LabelledTexts`."""
         return "benchmark" if "texts" in self.needs else "text"
-
-    @property
-    def reads_passes(self) -> bool:
-        """Return whether a score is made of log-probabilities."""
-        return self.scope == "text" and not (self.input and self.input.without_passes)
 
     @property
     def input(self) -> InputKind | None:

@@ -182,7 +182,7 @@ class _TextScores:
         scores = []
         with np.errstate(all="ignore"):  # what is not finite is an error of its own below
             for id, text in texts.items():
-                if not (isinstance(text, str) and self.method.reads_passes):
+                if not isinstance(text, str):
                     text = self._complete(id, text)
                 if reason := self._obstacle(text):
                     self._unscored[self._label, reason] += 1

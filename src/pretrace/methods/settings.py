@@ -187,7 +187,7 @@ def obstacle(
     """
     method = find(id)
     needs = set(method.needs)
-    if method.reads_passes and not log_probabilities:
+    if method.scope == "text" and not log_probabilities:
         return Obstacle("the model gives no log-probabilities of a text", "")
     kind = method.input
     if kind and not kind.names(run):

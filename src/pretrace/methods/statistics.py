@@ -46,7 +46,6 @@ class TokenStatistics:
                     tokens are others
     log_frequencies [n] float64, ln q(x_i), q the frequency of the token in the reference corpus
     neighbours      one array for each neighbour of the text, in order: its own tokens' log-probabilities
-    continuations   the text's first half as the model goes on from there, each sample with that half before it
     given_nonmember [n] or, without a start token, [n + 1] float64: log-probabilities of all of the text's
                     tokens, the first too, after a prefix of non-members
     given_member    the same after a prefix of members
@@ -67,7 +66,6 @@ class TokenStatistics:
     aligned_reference: Floats = ABSENT
     log_frequencies: Floats = ABSENT
     neighbours: tuple[Floats, ...] = ABSENT
-    continuations: tuple[str, ...] = ABSENT
     given_nonmember: Floats = ABSENT
     given_member: Floats = ABSENT
     inputs: Mapping[str, Any] = field(default_factory=dict)
@@ -111,15 +109,6 @@ class LabelledTexts:
     given_nonmember: tuple[str, ...] = ()
     given_member: tuple[str, ...] = ()
     stream: tuple[str, ...] = ()
-
-
-def withheld_words(text: str, *, like: str = "") -> list[str]:
-    """Return the second half of a text in words, or what a sample that begins with the first half has in its place.
-
-    The cut is after round(half of the words) of the text (`like`, for a sample), with halves rounded to even. SaMIA's
-    code cuts by the benchmark's nominal length, which is the same where texts have as many words.
-    """
-    return text.split()[round(len((like or text).split()) / 2) :]
 
 
 def mean(values: Floats) -> float:

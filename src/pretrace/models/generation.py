@@ -8,18 +8,13 @@ import transformers
 
 
 def generate(
-    model: Any,
-    tokenizer: Any,
-    prompts: Sequence[Sequence[int]],
-    most: int,
-    temperature: float = 0,
-    top_k: int = 0,
+    model: Any, tokenizer: Any, prompts: Sequence[Sequence[int]], most: int, temperature: float = 0
 ) -> list[list[int]]:
     """Generate at most `most` token ids after each of `prompts`, token ids that are read as one batch.
 
-    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary, or from the `top_k`
-    likeliest tokens. Only the tokens that end a text are taken from the checkpoint's generation_config.json, not its
-    penalties and filters, which no digest of a checkpoint covers. A text that ends before the longest is padded.
+    Greedy, or, with a `temperature`, drawn by torch's generator from the whole vocabulary. Only the tokens that end a
+    text are taken from the checkpoint's generation_config.json, not its penalties and filters, which no digest of a
+    checkpoint covers. A text that ends before the longest is padded.
     """
     ends = model.generation_config.eos_token_id
     # generate() fills from here whatever it is not told
@@ -27,7 +22,8 @@ def generate(
     padding = tokenizer.pad_token_id
     if padding is None:
         padding = ends[0] if isinstance(ends, list) else ends
-    drawing = {"temperature": temperature, "top_k": top_k} if temperature else {}
+    # top_k 0: transformers' own default is the 50 likeliest tokens
+    drawing = {"temperature": temperature, "top_k": 0} if temperature else {}
     longest = max(map(len, prompts))
     missing = [longest - len(prompt) for prompt in prompts]
     rows = [[padding or 0] * less + list(prompt) for less, prompt in zip(missing, prompts, strict=True)]

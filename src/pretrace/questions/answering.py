@@ -80,15 +80,6 @@ class Reply:
     skipped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """The first half of a text, the prompt by which an API is asked to continue it, and the rest of the text."""
-
-    text: str
-    prompt: Prompt
-    rest: str
-
-
 class Answerer(Protocol):
     """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or `over_api.ApiAnswerer`.
 
@@ -124,12 +115,6 @@ class Answerer(Protocol):
         """Sample a text of at most `most` tokens for each prompt, at PARAPHRASE_TEMPERATURE.
 
         `again` counts the rounds, and each round gives other answers.
-        """
-
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
-        """Sample `samples` continuations of each opening, each about as long as the rest of its text, or longer.
-
-        An opening that the model cannot continue has none.
         """
 
 

@@ -17,10 +17,10 @@ from pretrace.passes.engine import collected_late
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Opening, Prompt, Question, Reply
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply
 from pretrace.questions.stored import Answered, Kind, Missing, StoredAnswers, letters_of_row, reply_of_row
 from pretrace.questions.tree import Reader
-from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE, TOP_K
+from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
@@ -165,27 +165,6 @@ class LocalAnswerer:
         torch.manual_seed(seed_of(prompt.plain, again))
         [added] = generate(self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE)
         return Reply(self._text(added))
-
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
-        """Sample the continuations of a text as one batch; it is read without a chat template, as in training.
-
-        A sample may have twice as many tokens as the rest of the text, because as many words may take more of them; if
-        the rest fits into the context, the sample has the room that is left.
-        """
-        start, context = start_token_ids(self.tokenizer, "tokenizer"), self._target.context
-        continued = []
-        for opening in openings:
-            ids, size = start + self._encoded(opening.text), len(self._encoded(opening.rest))
-            most = 2 * size if context is None else min(2 * size, context - len(ids))
-            added: list[list[int]] = []
-            if self._fitting([ids], more=size):
-                torch.manual_seed(seed_of("continuations", opening.text))
-                drawing = CONTINUATION_TEMPERATURE, TOP_K
-                added = generate(self._model, self.tokenizer, [ids] * samples, most, *drawing)
-            before = len(self._text(ids))
-            continued.append([self._text([*ids, *new])[before:] for new in added])
-            progress(1)
-        return continued
 
     def _ids(self, prompt: Prompt) -> Ids:
         """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""

@@ -10,17 +10,8 @@ from typing import Any, TypeVar
 from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
-from pretrace.questions.answering import (
-    OPTION_LETTERS,
-    Advance,
-    Letters,
-    Opening,
-    Prompt,
-    Question,
-    Reply,
-    letter_in,
-)
-from pretrace.questions.written_views import CONTINUATION_TEMPERATURE, PARAPHRASE_TEMPERATURE
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply, letter_in
+from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
 T = TypeVar("T")
@@ -82,30 +73,6 @@ class ApiAnswerer:
             for prompt, tokens in zip(prompts, most, strict=True)
         ]
         return self._client.ask(requests, _whole_reply, progress)
-
-    def continuations(self, openings: Sequence[Opening], samples: int, progress: Advance) -> list[list[str]]:
-        """Sample continuations; each is a request of its own, whose answer is stored."""
-        requests = [
-            self._request(
-                opening.prompt,
-                sample,
-                temperature=CONTINUATION_TEMPERATURE,
-                max_tokens=MOST_TOKENS_A_WORD * len(opening.rest.split()),
-            )
-            for opening in openings
-            for sample in range(samples)
-        ]
-        answered = 0
-
-        def count_texts(requests: int) -> None:
-            nonlocal answered
-            before, answered = answered, answered + requests
-            progress(answered // samples - before // samples)
-
-        texts = [reply.text for reply in self._client.ask(requests, reply_of, count_texts)]
-        groups = (texts[start : start + samples] for start in range(0, len(texts), samples))
-        space = " " if self.chat else ""
-        return [[f"{space}{text}" for text in group if text is not None] for group in groups]
 
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:
         """Make a request of a prompt as a chat endpoint (messages) or a completions endpoint (one text) takes it."""

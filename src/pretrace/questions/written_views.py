@@ -1,13 +1,7 @@
-"""Views that a model writes: three paraphrases of each passage, and samples of how each text goes on.
+"""Views that a model writes: three paraphrases of each passage.
 
-Paraphrases: Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML 2024,
-appendix B; answers are parsed strictly, and malformed ones asked for again.
-
-Continuations of the first half of a text, which `samia` and `ngram_coverage` read: temperature 1, as both papers; the
-50 likeliest tokens, as SaMIA's code, if the model runs here (APIs differ in whether they take such a number). The code
-of `ngram_coverage` takes the likeliest tokens with 95 % of the probability, and 512 tokens. A sample is cut to the
-words of its text: SaMIA's code lets it go on to 1,024 tokens in all, which finds more of any text and takes up to
-thirty times as long.
+Duarte et al., DE-COP: Detecting Copyrighted Content in Language Models Training Data, ICML 2024, appendix B; answers
+are parsed strictly, and malformed ones asked for again.
 """
 
 import re
@@ -16,16 +10,13 @@ from typing import Annotated
 import pandas as pd
 from pydantic import Field
 
-from pretrace.questions.answering import Answerer, Opening, Prompt
-from pretrace.questions.prompts import Wording
+from pretrace.questions.answering import Answerer, Prompt
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import Progress, log
 from pretrace.runtime.schema import Keys
 from pretrace.views.stored import view_table
 
 PARAPHRASE_TEMPERATURE = 0.1
-CONTINUATION_TEMPERATURE = 1.0
-TOP_K = 50
 ROUNDS = 5  # how often a passage is asked for at the most
 _LISTED = 5  # passages that a warning names
 
@@ -111,37 +102,3 @@ def _paraphrases(
             if paraphrases := paraphrases_in(reply.text or "", text):
                 usable[text] = paraphrases
     return usable
-
-
-def continue_texts(
-    benchmark: pd.DataFrame, answerer: Answerer, samples: int, wording: Wording, name: str
-) -> pd.DataFrame:
-    """Sample `samples` continuations of each text; the view: text_id, variant (from 0), text, sorted.
-
-    A text is int(half of the words) of its own, then the sample. Equal texts are continued once. A text of one word, or
-    one that the model cannot continue, has no rows; the log counts both. Raises `InputError` if no text is
-    continued.
-    """
-    openings = {}
-    for text in sorted(set(benchmark["text"])):
-        if half := len(words := text.split()) // 2:
-            first = " ".join(words[:half])
-            prompt = wording.completion.prompt(first, chat=answerer.chat)
-            openings[text] = Opening(first, prompt, " ".join(words[half:]))
-    with Progress(name, total=len(openings), unit="texts") as progress:
-        continuations = answerer.continuations([*openings.values()], samples, progress.update)
-    samples_of = dict(zip(openings, continuations, strict=True))
-    frame = view_table(
-        {
-            id: [
-                " ".join(f"{openings[text].text}{sample}".split()[: len(text.split())])
-                for sample in samples_of.get(text, ())
-            ]
-            for id, text in zip(benchmark["text_id"], benchmark["text"], strict=True)
-        }
-    )
-    if frame.empty:
-        needed = "no text has two words or more and fits into the model's context with its rest"
-        raise InputError(f"{name}: {needed}.")
-    log.info("%s: %d of %d texts continued", name, frame["text_id"].nunique(), len(benchmark))
-    return frame

@@ -18,8 +18,6 @@ METHOD_LABELS = {
     "neighbor": "Neighbor",
     "min_k": "Min-K%",
     "min_k_pp": "Min-K%++",
-    "samia": "SaMIA",
-    "ngram_coverage": "N-gram coverage",
     "recall": "ReCall",
     "con_recall": "Con-ReCall",
     "surp": "SURP",
@@ -111,7 +109,7 @@ CALIBRATION_LABELS = {
     "cross_fitted": "calibrated (cross-fitted)",
 }
 
-COUNTED = ("neighbours", "continuations", "transpositions")
+COUNTED = ("neighbours", "transpositions")
 """Views whose number counts variants; any other number is a share of the words in percent."""
 
 VIEW_LABELS = {

@@ -17,7 +17,7 @@ from pretrace.questions.known import QUESTION_METHODS
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import path_of
-from pretrace.studies.runs import WRITTEN, view_writer
+from pretrace.studies.runs import WRITTEN
 from pretrace.views import PARAPHRASES, VIEWS
 from pretrace.views.readings import PAST_CONTEXT, Windows
 
@@ -34,7 +34,7 @@ ENCODINGS = 64
 """Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
 PROMPT = 120
 """Tokens of a question's wording."""
-WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90, "continuation": 50}
+WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
 """Tokens of the prompts to APIs without a passage, about."""
 WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
 """The part of a benchmark that a request reads if it names none."""
@@ -166,7 +166,7 @@ def _api(plan: Plan, model: str) -> Api | None:
 
 
 def works(plan: Plan, counted: Counted | None = None) -> Iterator[Workload]:
-    """Yield what the models read and write: passes, questions, paraphrases and continuations, of each place once."""
+    """Yield what the models read and write: passes, questions and paraphrases, of each place once."""
     known = counted or {}
     for pair in plan.reading_pairs:
         yield from _passes(pair, _api(plan, pair.model_slug), known.get(pair.benchmark_slug))
@@ -185,16 +185,6 @@ def works(plan: Plan, counted: Counted | None = None) -> Iterator[Workload]:
             for place in slices_read(plan.benchmark(benchmark).entry, WHOLE, known.get(benchmark)):
                 read, written = WORDING["paraphrase"] + place.tokens, PARAPHRASES * place.tokens
                 yield Workload(writer, benchmark, place, place.texts * read, place.texts * written)
-    for benchmark, view in plan.continued_views:
-        entry = plan.study.benchmarks.entries[benchmark]
-        if writer := view_writer(view, entry):
-            for place in slices_read(entry, WHOLE, known.get(benchmark)):
-                samples = place.texts * (VIEWS[view].number or 1)
-                # a sample reads half of a text and writes the rest; an API may write three tokens for each word of it
-                read, written = place.tokens / 2, place.tokens / 2
-                if _api(plan, writer):
-                    read, written = WORDING["continuation"] + read, place.tokens
-                yield Workload(writer, benchmark, place, samples * read, samples * written)
 
 
 def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Workload]:

@@ -187,9 +187,6 @@ class RunKeys(Keys):
     """Reference models for `ref` (default, none)."""
     neighbours: Names = []
     """Views that `neighbor` uses as neighbours, as `neighbours_by_MODEL-25` (default, none)."""
-    continuations: Names = []
-    """Views in which a model continues the first half of each text, for `samia` and `ngram_coverage`:
-    `continuations_by_MODEL-10` has ten samples by MODEL, usually the run's own model (default, none)."""
     shadows: Names = []
     """Models trained on this benchmark, whose [shadow models](#trained-models) `rmia` compares with (default,
     none)."""

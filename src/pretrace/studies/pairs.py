@@ -138,9 +138,7 @@ class Pair:
     @property
     def shares(self) -> list[str]:
         """The manifests of the jobs that share the texts, if several do."""
-        count = self.model.jobs
-        numbers = range(1, count + 1) if count > 1 else ()
-        return [self._in_shared("passes", f"{number}of{count}.json") for number in numbers]
+        return self._shares("passes")
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
@@ -154,7 +152,6 @@ class Pair:
             "reference": lambda model: beside(model).passes,
             "frequencies": lambda corpus: Corpus(self.study, corpus).counts(tokenizer),
             "neighbours": lambda view: [],
-            "continuations": lambda view: self._views([view])[0],
         }
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
@@ -226,6 +223,11 @@ class Pair:
     @property
     def answers(self) -> File:
         return self._in_shared("answers", "parquet") if self.asks_questions else []
+
+    @property
+    def answer_shares(self) -> list[str]:
+        """The records of the jobs that share the questions, if several do."""
+        return self._shares("answers")
 
     @property
     def answer_times(self) -> File:
@@ -301,6 +303,12 @@ class Pair:
     def stage_file(self, stage: str) -> str:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
+
+    def _shares(self, stage: str) -> list[str]:
+        count = self.model.jobs
+        if count == 1:
+            return []
+        return [self._in_shared(stage, f"{number}of{count}.json") for number in range(1, count + 1)]
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"

@@ -126,15 +126,9 @@ class Plan:
         )
 
     @cached_property
-    def continued_views(self) -> list[tuple[str, str]]:
-        """(benchmark, view) of each view of continued texts: of a whole benchmark, whatever part the runs score."""
-        return sorted({(run.benchmark, view) for run in self.study.runs for view in run.continuations})
-
-    @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names = set(self.continued_views)
-        names |= {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
+        names = {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
         names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
         return [
             self.view(benchmark, shared_view(self.study, benchmark, name))

@@ -44,7 +44,7 @@ class Run(RunKeys):
     @property
     def scores_texts(self) -> bool:
         """Whether a method scores single texts, which takes passes."""
-        return any(METHODS[item.method].reads_passes for item in self.methods)
+        return any(METHODS[item.method].scope == "text" for item in self.methods)
 
     def for_jobs(self) -> dict[str, Any]:
         """Return everything that results depend on as plain values, None for all."""
@@ -139,7 +139,7 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
         if INPUTS[need].key:
             raise InputError(f"{where}.inputs.{need}: write it as a key of the run, {INPUTS[need].remedy}.")
     benchmark = benchmarks.entries[str(run.benchmark)]
-    for key in ("views", "neighbours", "continuations"):
+    for key in ("views", "neighbours"):
         for view in getattr(run, key):
             if view not in VIEWS:
                 raise InputError(f"{where}.{key}: unknown view '{view}': {nearest(view, VIEWS)}")

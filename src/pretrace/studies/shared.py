@@ -28,9 +28,6 @@ from pretrace.views import VIEWS
 
 File = str | list[str]
 
-PROMPTS = {"paraphrase": "paraphrase.yaml", "continuations": "de_cop.yaml"}
-"""The files of instructions for views that a model writes, by the view's family."""
-
 PRINTED_KEYS = ("title", "unavailable", "caution", "rebuilt", "length_unit")
 """Keys of benchmarks and corpora that are printed and make no text: a reworded title rereads nothing."""
 
@@ -342,9 +339,10 @@ class StoredView:
 
     @property
     def prompts(self) -> File:
-        """The instructions to a model that writes it."""
-        prompts = PROMPTS.get(VIEWS[self.name].family)
-        return str(self.benchmark.study.folder / "prompts" / prompts) if self.writer and prompts else []
+        """The instructions to a model that writes paraphrases."""
+        if self.writer and VIEWS[self.name].family == "paraphrase":
+            return str(self.benchmark.study.folder / "prompts" / "paraphrase.yaml")
+        return []
 
     @property
     def entry(self) -> dict[str, Any]:

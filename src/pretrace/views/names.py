@@ -89,7 +89,7 @@ def family(
 PERCENT = range(1, 100)  # 0 would be the original, and of 100 nothing is left
 COUNT = range(1, 1001)
 
-_MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT, "continuations": COUNT}
+_MADE_BY_MODELS = {"synonym": PERCENT, "substitution": PERCENT, "neighbours": COUNT}
 """Families of `{family}_by_{model}-{number}`."""
 
 PARAPHRASING = ("paraphrase", "substitution")

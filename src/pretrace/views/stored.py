@@ -1,13 +1,14 @@
 """Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass reads."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
 from pretrace.benchmarks.rows import Columns, Named, WholeNumber, Words, checked_row, rows
+from pretrace.benchmarks.sources import ReleasedVariant
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, read_parquet
 from pretrace.runtime.logs import log
@@ -125,18 +126,56 @@ def view_of_source(
 ) -> "pd.DataFrame":
     """Read the table of a view that the benchmark's own source holds beside its texts, as arXivTection's paraphrases.
 
-    Raises `InputError` if the source has no such view, or variants of a text that is not the benchmark's.
+    Raises `InputError` if the source has no such view, or if its rows are not those of the benchmark's texts: a text is
+    not the benchmark's, has another label, or has no row although others of its subset and length have.
     """
     from pretrace.benchmarks import released_view
 
-    known = set(benchmark["text_id"])
-    variants = released_view(name, entry, sources)
-    if strange := sorted(set(variants) - known):
-        raise InputError(
-            f"view '{name}' has '{strange[0]}', which is not a text of the benchmark: it was built from another file. "
-            "Delete the benchmark's table and run again."
-        )
-    return _logged(name, variants, total=len(known))
+    rows = released_view(name, entry, sources)
+    _check_joined(name, rows, benchmark)
+    variants: dict[str, list[str]] = {}
+    for row in rows:
+        if row.text.strip():
+            variants.setdefault(row.text_id, []).append(row.text)
+    return _logged(name, variants, total=len(benchmark))
+
+
+def _check_joined(name: str, rows: Iterable[ReleasedVariant], benchmark: "pd.DataFrame") -> None:
+    """Check that the rows of a released view belong to the benchmark's texts.
+
+    Most releases name no text, so rows are joined to texts by their number. In another order, members would get the
+    paraphrases of non-members, without an error.
+    """
+    remedy = (
+        "Rows are joined to texts by their number, so the texts were built from another file, or one of both has "
+        "another order. Fetch both again, or name a file of the view with the ids of the texts in the benchmark's "
+        f"entry, as views: {{{name}: FILE}}."
+    )
+    known = benchmark[benchmark["label"].notna()]
+    labels = dict(zip(known["text_id"], known["label"].astype(int), strict=True))
+    text_ids = set(benchmark["text_id"])
+    joined = set()
+    for row in rows:
+        joined.add(row.text_id)
+        if row.text.strip() and row.text_id not in text_ids:
+            raise InputError(
+                f"{row.where}: view '{name}' has this row for '{row.text_id}', which is not a text of the benchmark. "
+                f"{remedy}"
+            )
+        label = labels.get(row.text_id)
+        if None not in (label, row.label) and label != row.label:
+            raise InputError(
+                f"{row.where}: view '{name}' has this row for '{row.text_id}' with label {row.label}, and that text's "
+                f"label is {label}. {remedy}"
+            )
+    # a whole length or subset may have no view
+    for _, part in benchmark.groupby(["subset", "length"], dropna=False)["text_id"]:
+        without = sorted(set(part) - joined)
+        if without and len(without) < len(part):
+            raise InputError(
+                f"view '{name}' has no row for '{without[0]}' ({len(without)} of {len(part)} texts of its subset and "
+                f"length). {remedy}"
+            )
 
 
 def _logged(name: str, variants: ViewTexts, *, total: int) -> "pd.DataFrame":

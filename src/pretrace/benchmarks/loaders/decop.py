@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pretrace.benchmarks.rows import Row, rows, single_file
-from pretrace.benchmarks.sources import FromHub, QuestionKind, Text, loader, view_loader
+from pretrace.benchmarks.sources import FromHub, QuestionKind, ReleasedVariant, Text, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -37,12 +37,15 @@ def load(entry: AskedAbout, sources: list[Path], seed: int) -> list[Text]:
 
 @view_loader("arxivtection")
 @view_loader("booktection")
-def paraphrases(entry: AskedAbout, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the view `paraphrase`: the paraphrases of each passage that hold words."""
-    return {"paraphrase": {text.text_id: variants for text, variants in _passages(entry, sources)}}
+def paraphrases(entry: AskedAbout, sources: list[Path]) -> Mapping[str, list[ReleasedVariant]]:
+    """Return the view `paraphrase`: the paraphrases of each passage, which are in its row."""
+    rows: list[ReleasedVariant] = []
+    for _, variants in _passages(entry, sources):
+        rows += variants
+    return {"paraphrase": rows}
 
 
-def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[str]]]:
+def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[ReleasedVariant]]]:
     """Return the true passages with their paraphrases; the log names the rows without words in Example_A.
 
     A passage's number counts all rows of its document and length, the skipped ones too.
@@ -71,7 +74,8 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[s
         text_id = f"{document}{'' if length is None else f'-{length:03d}'}-{number:03d}"
         about = {"title": title.replace("_", " "), "author": author.replace("_", " "), "passage": number}
         text = Text(text_id, row["Example_A"], label, length=length, document=document, **about)
-        passages.append((text, [row[name] for name in _PARAPHRASES if (row[name] or "").strip()]))
+        variants = [ReleasedVariant(where, text_id, row[name] or "", label) for name in _PARAPHRASES]
+        passages.append((text, variants))
     used = len(passages)
     log.info("%s: %d rows, %d passages used, %d skipped", path, used + skipped, used, skipped)
     return passages

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.rows import read_lines
-from pretrace.benchmarks.sources import Text, WithNeighbours, loader, view_loader
+from pretrace.benchmarks.sources import ReleasedVariant, Text, WithNeighbours, loader, view_loader
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
 from pretrace.runtime.logs import log
@@ -52,22 +52,23 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
 
 
 @view_loader("mimir")
-def released_neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
+def released_neighbours(entry: Mimir, sources: list[Path]) -> Mapping[str, list[ReleasedVariant]]:
     """Return the view `neighbours-COUNT`: the neighbours of each text that the authors made by masking."""
     expected = entry.neighbours
-    neighbours_of: dict[str, list[str]] = {}
+    neighbours: list[ReleasedVariant] = []
     for subset, name in mimir_sets(entry):
-        for folder, kind, _ in _CLASSES:
+        for folder, kind, label in _CLASSES:
             path = _file(sources[0], f"{folder}_neighbors", (f"{name}{NEIGHBOUR_SUFFIX}", name))
             other = 0
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
                     raise InputError(f"{where}: {json.dumps(value)[:40]} is not a list of texts.")
-                neighbours_of[_id(subset, kind, number)] = [text for text in value if text.strip()]
+                for text in value or [""]:
+                    neighbours.append(ReleasedVariant(where, _id(subset, kind, number), text, label))
                 other += len(value) != expected
             if other:
                 log.warning("%s: %d texts do not have the entry's %s neighbours", path, other, expected)
-    return {f"neighbours-{expected}": neighbours_of}
+    return {f"neighbours-{expected}": neighbours}
 
 
 def mimir_sets(entry: Mimir) -> list[tuple[str, str]]:

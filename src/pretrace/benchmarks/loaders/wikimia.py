@@ -12,9 +12,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.loaders.local import texts
+from pretrace.benchmarks.loaders.local import read_located
 from pretrace.benchmarks.rows import files_of_split, rows, single_file
-from pretrace.benchmarks.sources import FromHub, Lengths, Text, WithNeighbours, loader, view_loader
+from pretrace.benchmarks.sources import (
+    FromHub,
+    Lengths,
+    ReleasedVariant,
+    Text,
+    WithNeighbours,
+    loader,
+    view_loader,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 from pretrace.runtime.schema import Hub, Maybe, Some
@@ -46,40 +54,51 @@ def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
             )
         released += [
             replace(text, text_id=_id(length, number), length=length, subset="", document="")
-            for number, text in enumerate(split)
+            for number, (_, text) in enumerate(split)
         ]
     return released
 
 
 @view_loader("wikimia")
-def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, Mapping[str, list[str]]]:
-    """Return the views `paraphrase` and `neighbours-COUNT`, of the lengths that have them."""
-    paraphrases: dict[str, list[str]] = {}
-    neighbours: dict[str, list[str]] = {}
+def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVariant]]:
+    """Return the views `paraphrase` and `neighbours-COUNT`, of the lengths that have them.
+
+    The files name no text: the row's number is the text's.
+    """
+    paraphrases: list[ReleasedVariant] = []
+    neighbours: list[ReleasedVariant] = []
     for length in entry.lengths:
-        kinds = (f"WikiMIA_length{length}_{kind}" for kind in ("paraphrased", "perturbed"))
-        rewritten, changed = ([text.text for text in _split(sources[0], kind)] for kind in kinds)
+        rewritten = list(_split(sources[0], f"WikiMIA_length{length}_paraphrased"))
+        changed = list(_split(sources[0], f"WikiMIA_length{length}_perturbed"))
         if not rewritten:
             log.info("%s: no paraphrased texts of length %d", sources[0], length)
             continue
+        count = len(changed) // len(rewritten)
         if len(changed) % len(rewritten):
             raise InputError(
                 f"{sources[0]}: {len(changed)} perturbed texts of length {length} are not as many for each of "
                 f"{len(rewritten)}; fetch them again."
             )
-        count = len(changed) // len(rewritten)
         if count != entry.neighbours:
-            told = f"the entry's neighbours is {entry.neighbours}"
-            log.warning("%d neighbours of each text of length %d, but %s", count, length, told)
-        for number, text in enumerate(rewritten):
-            paraphrases[_id(length, number)] = [text]
-            neighbours[_id(length, number)] = changed[number * count : (number + 1) * count]
+            raise InputError(
+                f"{sources[0]}: there are {count} perturbed texts of each text of length {length}, and the entry's "
+                f"neighbours is {entry.neighbours}; write neighbours: {count}, or fetch them again."
+            )
+        paraphrases += _numbered(rewritten, length, count=1)
+        neighbours += _numbered(changed, length, count)
     return {"paraphrase": paraphrases, f"neighbours-{entry.neighbours}": neighbours}
 
 
-def _split(source: Path, split: str) -> Iterator[Text]:
+def _numbered(split: list[tuple[str, Text]], length: int, count: int) -> Iterator[ReleasedVariant]:
+    """Yield the rows of a split as variants: `count` rows after each other belong to one text."""
+    for row, (where, variant) in enumerate(split):
+        yield ReleasedVariant(where, _id(length, row // count), variant.text, variant.label)
+
+
+def _split(source: Path, split: str) -> Iterator[tuple[str, Text]]:
+    """Yield the rows of a split, each with its place."""
     for path in files_of_split(source, split):
-        yield from texts(path)
+        yield from read_located(path)
 
 
 def _id(length: int, number: int) -> str:
