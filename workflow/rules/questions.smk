@@ -27,7 +27,7 @@ rule answer_questions:
     resources:
         gpu=model.resources.gpu,
         mem_mb=each_attempt(model.resources.mem_mb),
-        runtime=each_attempt(model.resources.runtime),
+        runtime=minutes_left("answers"),
     params:
         code=code_digest("answer_questions"),
         requests=pair.answer_requests,

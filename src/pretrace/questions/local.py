@@ -29,7 +29,7 @@ from pretrace.seeds import seed_of
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """A question that is being read: the places of its `prompts` that one row of probabilities, on a device, answers."""
+    """A question that is being read: the places of its `prompts` that a row of probabilities, on a device, answers."""
 
     prompts: int
     places: list[list[int]]

@@ -113,21 +113,22 @@ class StoredAnswers:
 
         Equal questions are asked once. `ask` gets ready before it returns its iterator. `progress` is told of prompts.
         """
-        keys = [kind.key_of(question) for question in questions]
+        keys = []
+        asked: dict[str, Question] = {}
+        for question in questions:
+            key = kind.key_of(question)
+            keys.append(key)
+            asked[key] = question
         copies = Counter(keys)
         answers: dict[str, list[Answer]] = {}
         missing: dict[str, Question] = {}
-        for key, question in zip(keys, questions, strict=True):
-            if key in answers or key in missing:
-                continue
-            place = self._places.get(key)
-            if place is None:
+        for key, question in asked.items():
+            rows = self._rows_of(key)
+            if rows is None:
                 missing[key] = question
                 continue
-            rows = place.rows()
             answers[key] = [kind.read(row) for row in rows]
-            self.seconds += rows[0]["seconds"]
-            self._tally["stored"] += len(rows)
+            self._count("stored", rows)
             progress(copies[key] * len(rows))
         answered = ask(missing) if missing else iter(())
         begin = time.monotonic()  # weights are loaded
@@ -139,10 +140,20 @@ class StoredAnswers:
             progress(copies[key] * len(given))
         return [answers[key] for key in keys]
 
+    def _rows_of(self, key: str) -> list[Row] | None:
+        if key in self._unwritten:
+            return self._unwritten[key]
+        place = self._places.get(key)
+        return None if place is None else place.rows()
+
+    def _count(self, what: str, rows: Sequence[Row]) -> None:
+        self.seconds += rows[0]["seconds"]
+        self._tally[what] += len(rows)
+
     def _add(self, key: str, given: Sequence[Letters | Reply], seconds: float) -> None:
-        self.seconds += seconds
-        self._tally["asked"] += len(given)
-        self._unwritten[key] = [_row(key, answer, seconds) for answer in given]
+        rows = [_row(key, answer, seconds) for answer in given]
+        self._count("asked", rows)
+        self._unwritten[key] = rows
         if time.monotonic() - self._written_at >= SECONDS_OF_A_CHUNK:
             self._write()
 
@@ -178,7 +189,7 @@ def _places_in(chunk: pa.Table) -> dict[str, _Place]:
 def _row(key: str, answer: Letters | Reply, seconds: float) -> Row:
     row = {"question": key, "reason": answer.reason, "skipped": answer.skipped, "seconds": seconds}
     if isinstance(answer, Reply):
-        return row | {"answer": answer.text}
+        return row | dict.fromkeys(PROBABILITIES) | {"answer": answer.text}
     probabilities = answer.probabilities or (None,) * len(PROBABILITIES)
     return row | {"answer": answer.answer} | dict(zip(PROBABILITIES, probabilities, strict=True))
 

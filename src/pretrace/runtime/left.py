@@ -25,4 +25,4 @@ def share_left(output: str | Path) -> float:
 
 
 def _note_of(output: Path) -> Path:
-    return output.with_name(f"{output.name}.left")
+    return output.with_suffix(".left")

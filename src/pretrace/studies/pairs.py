@@ -3,6 +3,7 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -12,12 +13,16 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
+from pretrace.runtime.left import share_left
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
+
+STARTING = 30
+"""Minutes that a job has at least, in which it loads its model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,6 +308,20 @@ class Pair:
     def stage_file(self, stage: str) -> str:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
+
+    def minutes(self, stage: Literal["passes", "answers"], share: str, attempt: int) -> int:
+        """Return the minutes to ask for an attempt at the pair's passes or answers, or at a share of them.
+
+        What a killed job did is stored, so the next asks for what is left, and within the limit of a cluster it goes
+        on from attempt to attempt. The job that joins shares finds everything stored.
+        """
+        name = f"{share}.json" if share else "json"
+        left = share_left(self._in_shared(stage, name))
+        if self._shares(stage) and not share:
+            left = 0.0
+        whole = self.model.resources.runtime
+        wanted = max(math.ceil(attempt * left * whole), min(whole, STARTING))
+        return min(wanted, self.study.settings.max_runtime)
 
     def _shares(self, stage: str) -> list[str]:
         count = self.model.jobs
