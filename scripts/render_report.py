@@ -46,7 +46,6 @@ with job_log(snakemake.log[0]):
         configuration=snakemake.params.configuration,
         provenance=provenance,
         warnings=[*failed, *empty, *incomplete_passes(provenance, called)],
-        names=snakemake.params.names,
         left_out=snakemake.params.left_out,
         sealed=told(seals) if seals else (),
         cautions=doubts,

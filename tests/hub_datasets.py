@@ -1,4 +1,4 @@
-"""Miniatures of the paper study's data sets: the true names, layouts and fields, few and made-up texts."""
+"""The paper study's data sets with made-up texts: the true names, layouts and fields, and as many rows as asked for."""
 
 import csv
 import gzip
@@ -6,7 +6,8 @@ import io
 import json
 import random
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import yaml
@@ -27,6 +28,18 @@ MIMIR_SETS = [
 MIMIR_MONTHS = ("2020_08", "2021_01", "2021_06", "2022_01", "2022_06", "2023_01", "2023_06")
 NEIGHBOURS = 25
 MIMIR_TOKEN = "hf_mimir"
+WIKIMIA = {32: 776, 64: 542, 128: 250, 256: 82}
+WIKIMIA_24 = {32: 1558, 64: 1396, 128: 572, 256: 506}
+MIMIR_FEWER_SHARED = {
+    "wikipedia_(en)": 1000,
+    "github": 268,
+    "pile_cc": 1000,
+    "pubmed_central": 491,
+    "arxiv": 500,
+    "dm_mathematics": 89,
+    "hackernews": 646,
+}
+"""Released texts of each class in the split ngram_7_0.2; every other set has 1,000."""
 _SYLLABLES = ("ba", "ce", "di", "fo", "gu", "ka", "le", "mi", "no", "ru", "sa", "te")
 _CHARACTERS = "".join(map(chr, range(0x4E00, 0x4E00 + 400)))
 
@@ -49,6 +62,16 @@ def parquet(rows: Sequence[dict[str, Any]]) -> bytes:
     return out.getvalue()
 
 
+def parquet_of(names: Sequence[str], *columns: Sequence[Any]) -> bytes:
+    """Parquet with columns of these names, which may be equal."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(column) for column in columns], names=list(names)), out)
+    return out.getvalue()
+
+
 def jsonl(rows: Iterable[Any]) -> bytes:
     return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
 
@@ -65,28 +88,32 @@ def split(name: str, rows: Sequence[dict[str, Any]]) -> dict[str, bytes]:
     return {f"data/{name}-00000-of-00001.parquet": parquet(rows)}
 
 
-def wikimia(rows: int = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
+def wikimia(rows: int | Mapping[int, int] = 8, name: str = "WikiMIA", seed: int = 0) -> dict[str, bytes]:
     """`rows` texts of every length, members and non-members by turns; hashed file names as the hub has them."""
-    draw = random.Random(seed)
+    draw, rows_of = random.Random(seed), _of_each(LENGTHS, rows)
     return {
         f"data/{name}_length{length}-00000-of-00001-{length:016x}.parquet": parquet(
-            [{"input": words(draw, length), "label": number % 2} for number in range(rows)]
+            [{"input": words(draw, length), "label": number % 2} for number in range(rows_of[length])]
         )
         for length in LENGTHS
     } | LICENCE
 
 
-def wikimia_views(rows: int = 8, neighbours: int = 10) -> dict[str, bytes]:
+def wikimia_views(rows: int | Mapping[int, int] = 8, neighbours: int = 10) -> dict[str, bytes]:
     """One paraphrase and several neighbours of each text of the three lengths that have them, in order."""
-    draw, files = random.Random(1), {}
+    draw, rows_of, files = random.Random(1), _of_each(LENGTHS, rows), {}
     kinds = {"paraphrased": 1, "perturbed": neighbours, "paraphrased_perturbed": neighbours}
     for length in LENGTHS[:3]:
         for kind, count in kinds.items():
             files |= split(f"WikiMIA_length{length}_{kind}", [
                 {"input": f"{kind} {number} {other} " + words(draw, length - 3), "label": number % 2}
-                for number in range(rows) for other in range(count)
+                for number in range(rows_of[length]) for other in range(count)
             ])  # fmt: skip
     return files
+
+
+def _of_each(keys: Iterable[Any], rows: int | Mapping[Any, int]) -> Mapping[Any, int]:
+    return dict.fromkeys(keys, rows) if isinstance(rows, int) else rows
 
 
 def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
@@ -100,15 +127,22 @@ def bookmia(books: int = 6, snippets: int = 2) -> dict[str, bytes]:
     return {"book_data.jsonl": jsonl(rows)} | LICENCE
 
 
-def mimir(rows: int = 6) -> dict[str, bytes]:
-    """Every set, split and month, with 25 neighbours of each text; and the script, which raises where it is run."""
-    draw = random.Random(3)
+def mimir_sets() -> list[str]:
+    """The names of MIMIR's sets, by split or month."""
     names = [f"{name}_{split}" for name in MIMIR_SETS for split in ("ngram_7_0.2", "ngram_13_0.8")]
-    names += [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS] + ["temporal_wiki"]
+    return names + [f"temporal_arxiv_{month}" for month in MIMIR_MONTHS] + ["temporal_wiki"]
+
+
+def mimir(rows: int | Mapping[str, int] = 6, length: int = 40) -> dict[str, bytes]:
+    """Every set, split and month, with 25 neighbours of each text; and the script, which raises where it is run.
+
+    `rows`: texts of each class, of all sets or by a set's name. `length`: words of a text.
+    """
+    draw, rows_of = random.Random(3), _of_each(mimir_sets(), rows)
     files = {"mimir.py": b"raise RuntimeError('the script was run')\n"}
-    for name in names:
+    for name in mimir_sets():
         for folder in ("train", "test"):
-            made = [f"{name} {folder} {number} " + words(draw, 40) for number in range(rows)]
+            made = [f"{name} {folder} {number} " + words(draw, length) for number in range(rows_of[name])]
             near = [[f"{other} near {text}" for other in range(NEIGHBOURS)] for text in made]
             place = f"cache_100_200_1000_512/{folder}"
             files[f"{place}/{name}.jsonl"] = jsonl(made)
@@ -123,15 +157,18 @@ NAMED_BOOKS = (
 """Those of BookTection that figures are of, a clean one and a suspect one."""
 
 
-def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> bytes:
-    """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has."""
+def decop(documents: int = 6, passages: int = 3, *, books: bool = False, share_of_words: float = 1) -> bytes:
+    """arXivTection's or BookTection's CSV, with the byte-order mark that the first one has.
+
+    Each passage is read in 24 orders: `share_of_words` makes them shorter.
+    """
     draw = random.Random(4)
     rows = []
     for document in range(documents):
         book = dict(enumerate(NAMED_BOOKS)).get(document, f"Title_{document}_-_Author_{document}")
         for size, count in (("small", 60), ("medium", 120), ("large", 240)) if books else (("", 90),):
             for _ in range(passages):
-                row = {f"Example_{letter}": words(draw, count) for letter in "ABCD"}
+                row = {f"Example_{letter}": words(draw, int(share_of_words * count)) for letter in "ABCD"}
                 row |= {
                     "Answer": "A",
                     "ID": book if books else f"Paper {document}",
@@ -141,12 +178,12 @@ def decop(documents: int = 6, passages: int = 3, *, books: bool = False) -> byte
     return ("" if books else "\ufeff").encode() + comma_separated(rows)
 
 
-def patents(rows: int = 8) -> bytes:
-    """The authors' archive: JSON lines of 512 Chinese characters and more, beside a benchmark of another kind."""
+def patents(rows: int = 8, characters: int = 1200) -> bytes:
+    """The authors' archive: JSON lines of Chinese, beside a benchmark of another kind."""
     draw = random.Random(5)
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        made = [{"input": chinese(draw, 1200), "label": number % 2} for number in range(rows)]
+        made = [{"input": chinese(draw, characters), "label": number % 2} for number in range(rows)]
         archive.writestr("data/PatentMIA.jsonl", jsonl(made))
         archive.writestr("data/BookMIA.jsonl", jsonl([{"input": "a", "label": 1}]))
         archive.writestr("__MACOSX/data/._PatentMIA.jsonl", b"\0\1")
@@ -157,18 +194,18 @@ def chinese(draw: random.Random, characters: int) -> str:
     return "".join(draw.choices(_CHARACTERS, k=characters))
 
 
-def corpus_shard(documents: int, seed: int, field: str = "text") -> list[dict[str, str]]:
+def corpus_shard(documents: int, seed: int, field: str = "text", longest: int = 60) -> list[dict[str, str]]:
     draw = random.Random(seed)
     return [
-        {field: words(draw, draw.randint(5, 60)), "url": f"https://example.org/{number}"}
+        {field: words(draw, draw.randint(5, longest)), "url": f"https://example.org/{number}"}
         for number in range(documents)
     ]
 
 
-def c4(shards: int = 20, documents: int = 20) -> dict[str, bytes]:
+def c4(shards: int = 20, documents: int = 20, longest: int = 60) -> dict[str, bytes]:
     return {
         f"en/c4-train.{shard:05d}-of-01024.json.gz": gzip.compress(
-            jsonl(corpus_shard(documents, shard)), mtime=0
+            jsonl(corpus_shard(documents, shard, longest=longest)), mtime=0
         )
         for shard in range(shards)
     }
@@ -184,9 +221,11 @@ def chinesewebtext(shards: int = 5, documents: int = 20) -> dict[str, bytes]:
     }
 
 
-def case_law(shards: int = 19, documents: int = 20) -> dict[str, bytes]:
+def case_law(shards: int = 19, documents: int = 20, longest: int = 60) -> dict[str, bytes]:
     return {
-        f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(corpus_shard(documents, shard, "document"))
+        f"data/us-{shard:05d}-of-{shards:05d}.parquet": parquet(
+            corpus_shard(documents, shard, "document", longest)
+        )
         for shard in range(shards)
     }
 
@@ -232,24 +271,96 @@ def dolma(hub: Hub, books: int = 8, files: int = 2, *, length: int = 3200) -> No
     hub.add("datasets", "allenai/dolma", {"urls/v1_5.txt": listed.encode()})
 
 
-def paper_study(hub: Hub, rows: int = 8) -> None:
+@dataclass(frozen=True)
+class PaperRows:
+    """How many rows the paper study's data sets have.
+
+    `wikimia`, `wikimia_24`: texts by length. `mimir`: texts of each class by the set's name. `books`: of BookMIA, with
+    `snippets` each. `questions`: passages of each document of BookTection and arXivTection, and of each length.
+    `gutenberg`: books of each class. `documents`: of a corpus's shard.
+    """
+
+    wikimia: Mapping[int, int]
+    wikimia_24: Mapping[int, int]
+    mimir: Mapping[str, int]
+    patents: int
+    books: int = 6
+    snippets: int = 2
+    booktection: int = 6
+    arxivtection: int = 6
+    questions: int = 3
+    gutenberg: int = 6
+    documents: int = 20
+    # how long texts are
+    mimir_words: int = 40
+    share_of_words: float = 1
+    patent_characters: int = 1200
+    longest_document: int = 60
+
+
+def alike(rows: int, **more: Any) -> PaperRows:
+    """As many rows in each data set, for a miniature."""
+    each = dict.fromkeys(LENGTHS, rows)
+    sets = dict.fromkeys(mimir_sets(), rows)
+    return PaperRows(
+        **{"wikimia": each, "wikimia_24": each, "mimir": sets, "patents": rows}
+        | {"books": max(rows, 6)}
+        | more
+    )
+
+
+def as_released(share: float, share_of_small: float = 1) -> PaperRows:
+    """The released numbers: `share_of_small` of WikiMIA's and PatentMIA's, `share` of the others'; enough for shots."""
+
+    def part(rows: int, least: int = 1) -> int:
+        return max(round(share * rows), least)
+
+    def small(rows_of: Mapping[int, int]) -> dict[int, int]:
+        return {length: max(round(share_of_small * rows), 24) for length, rows in rows_of.items()}
+
+    sets = dict.fromkeys(mimir_sets(), 1000)
+    sets |= {f"{name}_ngram_7_0.2": rows for name, rows in MIMIR_FEWER_SHARED.items()}
+    return PaperRows(
+        wikimia=small(WIKIMIA),
+        wikimia_24=small(WIKIMIA_24),
+        mimir={name: part(rows, least=12) for name, rows in sets.items()},
+        patents=round(share_of_small * 10_000),
+        books=100,
+        snippets=part(99),
+        booktection=165,
+        arxivtection=50,
+        questions=part(33),
+        gutenberg=part(978, least=8),
+        documents=100,
+        mimir_words=130,
+        share_of_words=2 / 3,
+        patent_characters=600,
+        longest_document=1500,
+    )
+
+
+def paper_study(hub: Hub, rows: PaperRows) -> None:
     """Every data set of the registries that lies on the hub, and the pages of the two that lie elsewhere."""
+    shorter = {"share_of_words": rows.share_of_words}
+    books = decop(rows.booktection, rows.questions, books=True, **shorter)
+    papers = decop(rows.arxivtection, rows.questions, **shorter)
+    corpora = {"documents": rows.documents, "longest": rows.longest_document}
     for name, files in {
-        "swj0419/WikiMIA": wikimia(rows),
-        "zjysteven/WikiMIA_paraphrased_perturbed": wikimia_views(rows),
-        "wjfu99/WikiMIA-24": wikimia(rows, seed=9),
-        "swj0419/BookMIA": bookmia(max(rows, 6)),
-        "avduarte333/BookTection": {"0_BookTection_data.csv": decop(books=True)},
-        "avduarte333/arXivTection": {"0_arXivTection_data.csv": decop()},
-        "allenai/c4": c4(),
-        "CASIA-LM/ChineseWebText": chinesewebtext(),
-        "HFforLegal/case-law": case_law(),
+        "swj0419/WikiMIA": wikimia(rows.wikimia),
+        "zjysteven/WikiMIA_paraphrased_perturbed": wikimia_views(rows.wikimia),
+        "wjfu99/WikiMIA-24": wikimia(rows.wikimia_24, seed=9),
+        "swj0419/BookMIA": bookmia(rows.books, rows.snippets),
+        "avduarte333/BookTection": {"0_BookTection_data.csv": books},
+        "avduarte333/arXivTection": {"0_arXivTection_data.csv": papers},
+        "allenai/c4": c4(**corpora),
+        "CASIA-LM/ChineseWebText": chinesewebtext(documents=rows.documents),
+        "HFforLegal/case-law": case_law(**corpora),
     }.items():
         hub.add("datasets", name, files)
-    hub.add("datasets", "iamgroot42/mimir", mimir(rows), token=MIMIR_TOKEN)
-    hub.pages["/data.zip"] = patents(rows)
-    gutenberg(hub)
-    dolma(hub)
+    hub.add("datasets", "iamgroot42/mimir", mimir(rows.mimir, rows.mimir_words), token=MIMIR_TOKEN)
+    hub.pages["/data.zip"] = patents(rows.patents, rows.patent_characters)
+    gutenberg(hub, rows.gutenberg)
+    dolma(hub, rows.gutenberg + 2)
 
 
 DOSES = (0, 1, 4, 16, 64, 256)

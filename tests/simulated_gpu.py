@@ -4,15 +4,19 @@ As on CUDA, operations on tensors of two devices are refused, and so is `numpy()
 no numbers.
 """
 
+import os
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
+from transformers import modeling_utils
 
 aten = torch.ops.aten
 CPU = torch.device("cpu")
+MEMORY = 80_000_000_000
 _INDEXED = {aten.index, aten.index_put, aten.index_put_, aten._unsafe_index, aten._index_put_impl_}
 
 
@@ -52,13 +56,14 @@ class GPUTensor(torch.Tensor):
 
 
 class SimulatedGPUs(TorchDispatchMode):
-    """A machine with GPUs while it is entered.
+    """A machine with two GPUs while it is entered, each with `free` bytes of 80 GB.
 
     `operations`: how many ran on GPUs. At the operations of these numbers in `full`, memory does not suffice.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, free: int = MEMORY) -> None:
         super().__init__()
+        self.free = free
         self.operations = 0
         self.full: set[int] = set()
 
@@ -66,8 +71,25 @@ class SimulatedGPUs(TorchDispatchMode):
         self._patch = pytest.MonkeyPatch()
         self._patch.setattr(torch.cuda, "_lazy_init", lambda: None)
         self._patch.setattr(torch.cuda, "get_device_capability", lambda gpu=None: (8, 0))
-        memory = SimpleNamespace(total_memory=80_000_000_000)
-        self._patch.setattr(torch.cuda, "get_device_properties", lambda gpu=None: memory)
+        for name, answer in {
+            "is_available": True,
+            "device_count": 2,
+            "current_device": 0,
+            "mem_get_info": (self.free, MEMORY),
+            "memory_reserved": 0,
+            "memory_allocated": 0,
+            "set_device": None,
+            "is_bf16_supported": True,
+        }.items():
+            self._patch.setattr(torch.cuda, name, lambda *_, answer=answer, **__: answer)
+        # jobs on one machine hold GPUs by their uuid, and each process simulates its own
+        self._patch.setattr(
+            torch.cuda,
+            "get_device_properties",
+            lambda gpu=0: SimpleNamespace(total_memory=MEMORY, uuid=f"simulated-{os.getpid()}-{gpu}"),
+        )
+        self._patch.setattr(modeling_utils, "_get_device_map", _spelled(modeling_utils._get_device_map))
+        self._patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # another thread would not see the GPUs
         self._patch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor)
         torch._C._set_only_lift_cpu_tensors(True)  # torch.tensor(..., device=) comes here as a copy
         return super().__enter__()
@@ -133,6 +155,19 @@ def _device_of_result(
             f"{' and '.join(map(str, devices))}! ({operation})"
         )
     return device or next(iter(devices), CPU)
+
+
+def _spelled(place: Callable[..., Any]) -> Callable[..., Any]:
+    """Have a function name GPUs as cuda:N: torch without CUDA refuses their bare numbers."""
+
+    def placed(*arguments: Any, **options: Any) -> Any:
+        devices = place(*arguments, **options) or {}
+        return {
+            module: f"cuda:{device}" if isinstance(device, int) else device
+            for module, device in devices.items()
+        } or None
+
+    return placed
 
 
 def _numbered(device: torch.device) -> torch.device:

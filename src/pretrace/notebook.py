@@ -4,7 +4,7 @@ Paths are relative to the working directory, the project's folder.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pretrace import config_folder
+from pretrace.benchmarks.callers_list import rows_of_list
 from pretrace.benchmarks.languages import language_of
-from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.texts import texts_of_rows
 from pretrace.methods import METHODS, Chosen, Inputs, find, obstacle, setting_name, settings
 from pretrace.methods import score as scores_table
 from pretrace.methods.registry import QUESTION_METHODS, Value
@@ -39,23 +40,24 @@ Methods = Sequence[str | Mapping[str, Mapping[str, Value]]]
 
 
 def score(
-    texts: "Sequence[str] | pd.Series[str]",
+    texts: "Iterable[str] | pd.Series[str]",
     *,
-    model: str,
+    model: str | Path,
     methods: Methods | None = None,
-    labels: "Sequence[int | None] | None" = None,
+    labels: "Iterable[int | None] | None" = None,
     start_token: str = "tokenizer",
     store: str | Path | None = None,
 ) -> "pd.DataFrame":
     """Score texts by methods that need nothing but the texts and the model.
 
     Args:
-        texts: [n] texts; of a Series the index is kept.
+        texts: [n] texts: a list, an array, a generator, or a Series, whose index is kept.
         model: a name of config/models.yaml whose checkpoint is in results/models/, a folder with config.json,
             safetensors and a tokenizer, or an id of the Hugging Face hub.
         methods: ids, at their defaults, or id -> a value for each parameter to change, as `{"min_k": {"k": 0.1}}`
             (default, every method that needs nothing more).
-        labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model.
+        labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model. A Series has
+            the index of the texts.
         start_token: as the key of a run: `tokenizer`, `none`, or the token itself.
         store: a folder that keeps the passes, so that a second call reads them (default, nothing is kept).
 
@@ -64,7 +66,8 @@ def score(
         more like a member. Log-probabilities are natural logarithms.
 
     Raises:
-        InputError: an unknown method or one that needs more than the texts, a text that has no score, or no such model.
+        InputError: an unknown method or one that needs more than the texts, a text that is missing, no text or without
+            a score, each with its index, or no such model.
 
     Example:
         >>> pretrace.score(["To be, or not to be"], model="smollm2-135m", methods=["loss", {"min_k": {"k": 0.1}}])
@@ -76,13 +79,15 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    known = [None] * len(texts) if labels is None else labels
-    if isinstance(texts, str) or len(known) != len(texts):
-        given = "one string" if isinstance(texts, str) else f"{len(texts)} texts and {len(known)} labels"
-        raise InputError(f"score: {given}; give a list of texts, and a label for each or none.")
-    index = texts.index if isinstance(texts, pd.Series) else range(len(texts))
-    ids = [f"{number:09d}" for number in range(len(texts))]
-    table = finish([Text(*row) for row in zip(ids, texts, known, strict=True)], name="of score", seed=0)
+    if not isinstance(model, str | Path):
+        raise InputError(
+            f"score: model is a {type(model).__name__}; give a name, an id of the hub, or a folder."
+        )
+    model = str(model)
+    listed = rows_of_list(texts, labels)
+    own = texts_of_rows(listed.rows, "score: the list of texts")
+    ids = [text.text_id for text in own]
+    table = finish(own, name="of score", seed=0)
     language = language_of(" ".join(table["text"][:50]))
     columns = _columns(methods, language, labelled=labels is not None)
     run = Run(model=model, benchmark="texts", start_token=start_token, methods=[*columns.values()])
@@ -114,10 +119,11 @@ def score(
         wide[column] = scores["score"].get((item.method, setting_name(item.method, item.parameters)))
     for row, column in np.argwhere(wide.isna())[:1]:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
+        where = f"score: texts[{listed.index[row]!r}]"
         raise InputError(
-            f"score: text {row} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
+            f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
         )
-    return wide.set_axis(index)
+    return wide.set_axis(listed.index)
 
 
 def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[str, Chosen]:
@@ -217,7 +223,7 @@ class Results:
         index = PassIndex(
             read_json(str(pair.passes)) if pair.requests else {"views": []}, Path("results/passes/store")
         )
-        wanted = {"altered": "", "prefix": "", "windows": None} | reading
+        wanted = {"altered": "", "prefix": ""} | reading
         chosen = {key: key.to_json() for key in index.rows}
         chosen = {key: row for key, row in chosen.items() if wanted.items() <= row.items()}
         if not chosen:

@@ -19,7 +19,14 @@ TEXTS = [
     "the people of the United States",
 ]
 
-PLAIN = {"altered": "", "prefix": "", "draw": None, "shots": None, "inner_start": False, "windows": None}
+PLAIN = {
+    "altered": "",
+    "prefix": "",
+    "draw": None,
+    "shots": None,
+    "inner_start": False,
+    "past_context": False,
+}
 
 NAMES = {"study": "study", "model": "tiny", "benchmark": "texts"}
 

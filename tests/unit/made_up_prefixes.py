@@ -114,7 +114,7 @@ def manifest(folder: Path, benchmark: pd.DataFrame) -> dict[str, Any]:
             write_parquet(folder / "store" / name, frame)
             views.append({
                 "view": "original", "altered": "", "prefix": kind, "draw": draw, "shots": shots,
-                "start_token": "none", "inner_start": False, "windows": None, "subset": subset, "length": LENGTH,
+                "start_token": "none", "inner_start": False, "past_context": False, "subset": subset, "length": LENGTH,
                 "files": [{"file": name, "sha256": sha256_file(folder / "store" / name)}],
                 "statistics": "logprobs" if kind else "full", "texts": int(rows_of_subset.sum()), "skipped": 0,
                 "truncated": 2 if kind else 0, "tokens": 4000, "seconds": 2.0, "cpu_seconds": 1.5,

@@ -49,7 +49,7 @@ PANEL = {"model": MODEL, "benchmark": BENCHMARK, "length": LENGTH}
 OTHER_PANEL = {"model": MODEL, "benchmark": OTHER, "length": LENGTH}
 
 VIEW = dict.fromkeys(("altered", "prefix", "subset"), "") | {"view": "original", "statistics": "full"}
-VIEW |= {"start_token": TOKEN, "inner_start": False, "windows": None, "length": LENGTH}
+VIEW |= {"start_token": TOKEN, "inner_start": False, "past_context": False, "length": LENGTH}
 
 A_GRID = (0.001, 0.01, 0.1, 1, 10)
 EPS_GRID = tuple(step / 2 for step in range(1, 7))

@@ -68,7 +68,7 @@ class Store:
             write_parquet(self.folder / file, _table([row for row in rows if "absent" not in row], full))
             self.manifest["views"].append({
                 "view": view, "altered": altered, "prefix": prefix, "draw": draw, "shots": shots,
-                "start_token": start_token, "inner_start": inner_start, "windows": None, "subset": "",
+                "start_token": start_token, "inner_start": inner_start, "past_context": False, "subset": "",
                 "length": words,
                 "statistics": "full" if full else "logprobs",
                 "files": [{"file": file, "sha256": sha256_file(self.folder / file)}],

@@ -1,11 +1,15 @@
 """Any data set of the hub by an entry alone: configurations, splits, columns, labels, formats; mistakes are named."""
 
+import bz2
 import gzip
+import io
 import json
+import lzma
 import os
 import random
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -56,6 +60,10 @@ COLUMNS = {"text": "snippet", "label": "seen"}
 
 ENCODED = {"parquet": made.parquet, "jsonl.gz": lambda rows: gzip.compress(made.jsonl(rows))}
 FORMATS = ENCODED | {
+    "csv.xz": lambda rows: lzma.compress(made.comma_separated(rows)),
+    "csv.bz2": lambda rows: bz2.compress(made.comma_separated(rows)),
+    "tsv": lambda rows: made.comma_separated(rows, "\t"),
+    "json.gz": lambda rows: gzip.compress(json.dumps(rows, indent=1).encode()),
     "jsonl": made.jsonl,
     "jsonl.zst": lambda rows: zstandard.compress(made.jsonl(rows)),
     "json": lambda rows: json.dumps(rows).encode(),
@@ -162,6 +170,182 @@ def test_classes_with_names_are_not_taken_by_their_numbers(tmp_path):
         assert table_of(folder, labels={values[0]: 0, values[1]: 1})["label"].tolist() == [0, 1, 0, 1]
 
 
+WORDS = [
+    {"text": "null", "label": "1", "document": "007", "id": "001"},
+    {"text": "a text; of words", "label": "0", "document": "7", "id": "1"},
+    {"text": "None", "label": "1", "document": "1.10", "id": "0012"},
+    {"text": "caf\u00e9", "label": "0", "document": "1.1", "id": "12"},
+    {"text": "1999-05-03", "label": "1", "document": "1e5", "id": "x"},
+]
+"""Rows whose cells are no words, numbers or days to whoever guesses their types."""
+
+
+def zipped(name, data):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr(name, data)
+        archive.writestr("deep/notes.txt", b"By hand.")
+    return out.getvalue()
+
+
+def cells(separator=",", header=True, encoding="utf-8"):
+    lines = made.comma_separated(WORDS, separator).decode().splitlines()
+    return "".join(f"{line}\n" for line in lines[0 if header else 1 :]).encode(encoding)
+
+
+NAMES = [*WORDS[0]]
+AS_WRITTEN = {
+    "tabs": ("train.tsv", cells("\t"), {}),
+    "packed": ("train.csv.xz", lzma.compress(cells()), {}),
+    "in an archive": ("train.zip", zipped("train.csv", cells()), {}),
+    "tabs in an archive": ("train.zip", zipped("deep/train.tsv", cells("\t")), {}),
+    "sep": ("train.csv", cells(";"), {"sep": ";"}),
+    "delimiter and packed": ("train.csv.bz2", bz2.compress(cells("|")), {"delimiter": "|"}),
+    "sep of two letters": ("train.csv", cells("\x01").replace(b"\x01", b"||"), {"sep": r"\|\|"}),
+    "tabs in a csv": ("train.csv", cells("\t"), {"sep": "\t"}),
+    "commas in a tsv": ("train.tsv", cells(), {"sep": ","}),
+    "names": ("train.csv", cells(header=False), {"names": NAMES}),
+    "names in place of a header": ("train.csv", cells().replace(b"text", b"t", 1), {"names": NAMES, "header": 0}),
+    "encoding": ("train.csv", cells(encoding="latin-1"), {"encoding": "latin-1"}),
+    "encoding of sixteen bits": ("train.csv", cells(encoding="utf-16"), {"encoding": "utf-16"}),
+    "skiprows": ("train.csv", b"made by hand\n" + cells(), {"skiprows": 1}),
+    "comment": ("train.csv", b"# made by hand\n" + cells(), {"comment": "#"}),
+    "nrows": ("train.csv", cells() + b"one more,1,z,z\n", {"nrows": 5}),
+    "quotechar": ("train.csv", cells(";").replace(b'"', b"'"), {"sep": ";", "quotechar": "'"}),
+    "quoting": ("train.csv", cells("\t").replace(b"null", b'"null'), {"sep": "\t", "quoting": 3}),
+    "usecols": ("train.csv", cells().replace(b"\n", b",1\n"), {"usecols": [0, 1, 2, 3]}),
+    "a column as index": ("train.csv", cells(), {"index_col": "id"}),
+    "missing values": ("train.csv", cells() + b"-,0,y,y\n", {"na_values": ["-"]}),
+    "thousands": ("train.csv", cells(), {"thousands": ",", "keep_default_na": True}),
+    "an array": ("train.json", json.dumps(WORDS).encode(), {}),
+    "an array by field": ("train.json", json.dumps({"rows": WORDS}).encode(), {"field": "rows"}),
+    "an array of columns": (
+        "train.json", json.dumps({"d": {name: [row[name] for row in WORDS] for name in NAMES}}).encode(),
+        {"field": "d"},
+    ),
+    "lines in an archive": ("train.zip", zipped("train.jsonl", made.jsonl(WORDS)), {}),
+}  # fmt: skip
+
+
+def readme(data_files, **settings):
+    configs = [{"config_name": "default", "data_files": data_files, **settings}]
+    return f"---\n{yaml.safe_dump({'configs': configs})}---\n".encode()
+
+
+@pytest.mark.parametrize("case", AS_WRITTEN)
+def test_cells_are_text_as_written_whatever_the_format_and_the_settings(tmp_path, case):
+    name, data, settings = AS_WRITTEN[case]
+    card = {"README.md": readme([{"split": "train", "path": name}], **settings)} if settings else {}
+    table = table_of(written(tmp_path, {name: data} | card)).set_index("text_id")
+    expected = {row["id"]: (row["text"], int(row["label"]), row["document"]) for row in WORDS}
+    if case == "quoting":
+        expected["001"] = ('"null', 1, "007")
+    assert {id: (row["text"], row["label"], row["document"]) for id, row in table.iterrows()} == expected
+
+
+NOT_READ = {
+    "fewer cells": ({"sep": ";"}, b"text;label;document\na b;1\n", r"row 1: the row has fewer cells than the 3"),
+    "more cells": ({"sep": ";"}, b"text;label\na b;1;c\n", r"rows have more cells than the 2 of the header"),
+    "a column twice": ({"sep": ";"}, b"text;label;text\na b;1;c\n", r"the header names 'text' twice"),
+    "an encoding": ({"encoding": "utf-8", "sep": ";"}, b"text;label\ncaf\xe9;1\n", r"train\.csv: cannot be read with"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NOT_READ)
+def test_a_row_that_does_not_fit_its_header_is_refused_with_any_settings(tmp_path, case):
+    settings, data, message = NOT_READ[case]
+    files = {"train.csv": data, "README.md": readme("train.csv", **settings)}
+    with pytest.raises(InputError, match=message):
+        table_of(written(tmp_path, files))
+
+
+def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_read_or_named(
+    tmp_path, warnings
+):
+    own = {f"train/{name}.csv": f"text,label\nfrom {name},1\n".encode() for name in "acef"}
+    other = {"train/b.jsonl": made.jsonl([{"text": "from lines", "label": 0}])}
+    left_out = {
+        "train/meta.json": b'{\n"by": "hand"}',
+        "train/LICENSE.txt": b"Free.",
+        "train/d.jsonl": b'{"words": 1}\n',
+    }
+    table = table_of(written(tmp_path / "mixed", own | other | left_out))
+    assert sorted(table["text"]) == ["from a", "from c", "from e", "from f", "from lines"]
+    assert warnings().count("are not read") == 1
+    assert "3 files are not read" in warnings()
+    assert all(name.rpartition("/")[2] in warnings() for name in left_out)
+    for ending, write in (("csv", made.comma_separated), ("jsonl", made.jsonl), ("parquet", made.parquet)):
+        one, two = [{"text": "a b", "label": 1}], [{"text": "c d", "labels": 0}]
+        files = {f"train/a.{ending}": write(one), f"train/b.{ending}": write(two)}
+        told = rf"a\.{ending} has 'label', and b\.{ending} has not|b\.{ending}: no column is called label"
+        with pytest.raises(InputError, match=told):
+            table_of(written(tmp_path / ending, files))
+
+
+CLASSES = {"label": ["member", "nonmember"], "other order": ["nonmember", "member"], "numbers": ["1", "0"]}
+WRITTEN_CLASSES = {
+    "csv": made.comma_separated, "tsv": lambda rows: made.comma_separated(rows, "\t"), "jsonl": made.jsonl,
+    "csv.gz": lambda rows: gzip.compress(made.comma_separated(rows)), "parquet": made.parquet,
+    "json": lambda rows: json.dumps(rows).encode(),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", WRITTEN_CLASSES)
+@pytest.mark.parametrize("names", CLASSES)
+def test_a_number_in_a_column_of_classes_is_the_place_of_its_name_in_every_format(tmp_path, ending, names):
+    given = [{"text": f"text {number}", "label": number % 2} for number in range(4)]
+    label = {"name": "label", "dtype": {"class_label": {"names": dict(enumerate(CLASSES[names]))}}}
+    info = {"dataset_info": {"features": [{"name": "text", "dtype": "string"}, label]}}
+    card = f"---\n{yaml.safe_dump(info)}---\n".encode()
+    folder = written(tmp_path, {f"train.{ending}": WRITTEN_CLASSES[ending](given), "README.md": card})
+    if names == "numbers":
+        assert table_of(folder)["label"].tolist() == [1, 0, 1, 0]
+        return
+    with pytest.raises(InputError, match=rf"label is '{CLASSES[names][0]}'; say under labels what it means"):
+        table_of(folder)
+    meaning = {"member": 1, "nonmember": 0}
+    expected = [meaning[CLASSES[names][number % 2]] for number in range(4)]
+    assert table_of(folder, labels=meaning)["label"].tolist() == expected
+    given[0]["label"] = 2
+    written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](given)})
+    with pytest.raises(InputError, match=r"label is 2, and the classes are 0 to 1"):
+        table_of(folder, labels=meaning)
+
+
+@pytest.mark.parametrize("ending", WRITTEN_CLASSES)
+def test_characters_under_length_and_names_that_are_missing_are_checked_as_in_a_file_of_ones_own(
+    tmp_path, ending
+):
+    given = [
+        {"text": f"text {n}", "label": n % 2, "length": 50 + n, "document": "A " if n % 2 else "A"}
+        for n in range(40)
+    ]
+    folder = written(tmp_path / "a", {f"train.{ending}": WRITTEN_CLASSES[ending](given)})
+    with pytest.raises(InputError, match=r"the column length has 40 values for 40 texts"):
+        table_of(folder)
+    same = [row | {"length": 2} for row in given]
+    assert set(table_of(written(folder, {f"train.{ending}": WRITTEN_CLASSES[ending](same)}))["document"]) == {
+        "A"
+    }
+
+
+@pytest.mark.parametrize("ending", ["parquet", "saved"])
+def test_only_columns_that_are_asked_for_are_read(tmp_path, ending):
+    import datasets
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    when = pa.array([4 * 10**11] * 2, pa.timestamp("s"))  # in the year 14645
+    table = pa.table({"text": ["a b", "c d"], "label": [1, 0], "when": when})
+    if ending == "saved":
+        datasets.Dataset(table).save_to_disk(str(tmp_path))
+    else:
+        pq.write_table(table, tmp_path / "a-train.parquet")
+        odd = table.set_column(2, "when", pa.array(["a", "b"]))
+        pq.write_table(odd, tmp_path / "b-train.parquet")
+    assert len(table_of(tmp_path)) == (2 if ending == "saved" else 4)
+
+
 @pytest.mark.parametrize("splits", [False, True])
 def test_a_folder_that_save_to_disk_wrote_is_read(tmp_path, splits):
     import datasets
@@ -236,7 +420,7 @@ MISTAKES = [
     ({}, r"set hub_config to one of its configurations: snippets, pages"),
     ({"hub_config": "pages", "splits": ["member"]}, r"no split 'member': did you mean 'members'"),
     ({"hub_config": "pages"}, r"name the ones to read under splits: members, nonmembers"),
-    ({"hub_config": "snippets", "splits": ["test"]}, r"split test: set columns.text .*snippet, seen, book"),
+    ({"hub_config": "snippets", "splits": ["test"]}, r"held_out\.parquet: set columns.text .*snippet, seen, book"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snipet"}},
      r"no column 'snipet' \(columns.text\): did you mean 'snippet'"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "snippet"}},
@@ -244,9 +428,9 @@ MISTAKES = [
     ({"hub_config": "snippets", "splits": {"test": {"label": 1}}, "columns": COLUMNS},
      r"label is given by both columns and splits"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": {"text": "seen", "label": "seen"}},
-     r"split test, row 1: input is 0|split test, row 1: text is 0; it must be"),
+     r"held_out\.parquet, row 1: text is 0; it must be"),
     ({"hub_config": "snippets", "splits": ["test"], "columns": COLUMNS | {"length": "book"}},
-     r"split test, row 1: length is 'book 0'; it must be a whole number"),
+     r"held_out\.parquet, row 1: length is 'book 0'; it must be a whole number"),
 ]  # fmt: skip
 
 
@@ -256,10 +440,11 @@ def test_a_mistake_is_named_with_what_there_is(tmp_path, keys, message):
         table_of(written(tmp_path, books()), **keys)
 
 
-def test_files_that_differ_in_type_or_are_broken_are_named(tmp_path):
+def test_a_broken_file_is_named_where_its_split_is_read(tmp_path):
     folder = written(tmp_path, books() | {"all/held_out.parquet": b"PAR1 broken"})
-    with pytest.raises(InputError, match=r"datasets cannot read .*Arrow"):
-        table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS)
+    with pytest.raises(InputError, match=r"held_out\.parquet: cannot be read as Parquet"):
+        table_of(folder, hub_config="snippets", splits=["test"], columns=COLUMNS)
+    assert len(table_of(folder, hub_config="snippets", splits=["train"], columns=COLUMNS)) == 9
 
 
 @pytest.mark.parametrize("place", ["../outside.jsonl", "{folder}/outside.jsonl"])

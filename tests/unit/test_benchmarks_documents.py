@@ -1,6 +1,7 @@
 """Books are read as people have them, without what print adds to a text; what cannot be read is named."""
 
 import gzip
+import hashlib
 import random
 import sys
 import textwrap
@@ -14,7 +15,7 @@ from made_up_books import docx, epub, pages_of, pdf, prose, wrapped
 from pretrace.benchmarks import documents, works
 from pretrace.benchmarks.documents import read_document
 from pretrace.benchmarks.layout import LaidOutText, joined_hyphens, unwrap_lines, without_front_matter
-from pretrace.benchmarks.works import about_work, report_of, text_of, works_in
+from pretrace.benchmarks.works import report_of, stored_work, works_in
 from pretrace.runtime.errors import InputError
 
 TEXT = prose(900, "book")
@@ -104,8 +105,8 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
     writer = PdfWriter(clone_from=pdf(Path("made.pdf"), pages_of(TEXT, "A BOOK")))
     writer.add_metadata({"/Title": "E", "/Author": "F"})
     writer.write("books/three.pdf")
-    about = {work.name: about_work(work) for work in works_in(Path("books"))[0]}
-    assert {name: (own["title"], own["author"]) for name, own in about.items()} == {
+    about = {work.name: report_of(work) for work in works_in(Path("books"))[0]}
+    assert {name: (own.title, own.author) for name, own in about.items()} == {
         "one": ("A Novel", "A. Writer"), "two": ("B & C", "D"), "three": ("E", "F")
     }  # fmt: skip
 
@@ -273,15 +274,69 @@ def test_a_work_is_read_once_until_its_files_change(tmp_path, monkeypatch):
     for name in ("part/2.txt", "part/10.txt"):
         written(Path("books", name), f"Part {name}")
     [work] = works_in(Path("books"))[0]
-    assert text_of(work) == "Part part/2.txt\n\nPart part/10.txt"
+    assert stored_work(work).text == "Part part/2.txt\n\nPart part/10.txt"
     report_of.cache_clear()
     with monkeypatch.context() as patch:
         patch.setattr(works, "read_document", None)
-        assert text_of(work).startswith("Part"), "kept"
+        assert stored_work(work).text.startswith("Part"), "kept"
     works.content_of.cache_clear()
     report_of.cache_clear()
     written(Path("books/part/2.txt"), "Changed")
-    assert text_of(work) == "Changed\n\nPart part/10.txt"
+    assert stored_work(work).text == "Changed\n\nPart part/10.txt"
+
+
+DAMAGE = {
+    "a word is replaced": lambda text, record: text.write_text(text.read_text().replace("Part", "FORGED", 1)),
+    "the text is cut": lambda text, record: text.write_bytes(text.read_bytes()[:3]),
+    "the text is not UTF-8": lambda text, record: text.write_bytes(b"Part \xff"),
+    "the text is gone": lambda text, record: text.unlink(),
+    "the record is a list": lambda text, record: record.write_text("[]"),
+    "the record is another one": lambda text, record: record.write_text('{"words": 3}'),
+    "the record is no JSON": lambda text, record: record.write_text("{"),
+    "the record is empty": lambda text, record: record.write_bytes(b""),
+    "a number of the record is changed": lambda text, record: record.write_text(
+        record.read_text().replace('"words": 2', '"words": 9')
+    ),
+    "a field of the record is gone": lambda text, record: record.write_text('{"report": {}, "sha256": ""}'),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_kept_work_that_was_changed_is_read_from_its_files_again(tmp_path, monkeypatch, damage):
+    monkeypatch.chdir(tmp_path)
+    Path("books").mkdir()
+    written(Path("books/one.txt"), "Part one")
+    [work] = works_in(Path("books"))[0]
+    read = stored_work(work)
+    assert read.report.sha256 == hashlib.sha256(b"Part one").hexdigest()
+    [record] = Path("results/works").glob("*.json")
+    DAMAGE[damage](record.with_suffix(".txt"), record)
+    assert stored_work(work) == read
+    with monkeypatch.context() as patch:
+        patch.setattr(works, "read_document", None)
+        assert stored_work(work) == read, "mended"
+
+
+def test_what_a_folder_links_to_is_read_and_what_leads_nowhere_is_named(tmp_path):
+    mine, elsewhere = tmp_path / "mine", tmp_path / "elsewhere"
+    for folder in (mine, elsewhere):
+        folder.mkdir()
+    written(mine / "own.txt", "Own text")
+    written(elsewhere / "b1.txt", "One")
+    written(elsewhere / "b2.txt", "Two")
+    for name, target in {
+        "series": elsewhere, "alone.txt": elsewhere / "b1.txt", "broken.txt": tmp_path / "nowhere.txt",
+        "no_folder": tmp_path / "nowhere", "up": tmp_path, "again": elsewhere,
+    }.items():  # fmt: skip
+        (mine / name).symlink_to(target)
+    found, left_out = works_in(mine)
+    assert {work.name: len(work.files) for work in found} == {"own": 1, "alone": 1, "again": 2}
+    named = {path.relative_to(mine).as_posix() for path in left_out}
+    assert named == {"broken.txt", "no_folder", "series", "up/elsewhere", "up/mine"}
+    before = works.content_of(str(mine))
+    written(elsewhere / "b2.txt", "Changed")
+    works.content_of.cache_clear()
+    assert works.content_of(str(mine)) != before, "a file behind a link counts"
 
 
 def test_two_works_of_one_name_are_refused(tmp_path):

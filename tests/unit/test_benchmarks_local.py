@@ -1,17 +1,22 @@
 """A user's own file: what is read, and that each mistake in it is named with its file, line and remedy."""
 
+import bz2
+import datetime
 import gzip
 import json
+import lzma
 import re
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
-from pretrace.benchmarks.loaders.local import check_texts, texts, texts_of
+from pretrace.benchmarks.loaders.local import check_texts, texts_of
+from pretrace.benchmarks.rows import rows as rows_of_file
 from pretrace.runtime.errors import InputError
 
 ROWS = [
@@ -29,6 +34,8 @@ FORMATS = {
     "texts.json.zst": zstandard.compress(made.jsonl(ROWS)),
     "texts.csv": made.comma_separated(ROWS),
     "texts.tsv.gz": gzip.compress(made.comma_separated(ROWS, "\t")),
+    "texts.csv.bz2": bz2.compress(made.comma_separated(ROWS)),
+    "texts.jsonl.xz": lzma.compress(made.jsonl(ROWS)),
     "marked.csv": b"\xef\xbb\xbf" + made.comma_separated(ROWS),
     "texts.parquet": made.parquet(ROWS),
     "with_floats.parquet": pd.DataFrame(ROWS).to_parquet(),  # pandas has whole numbers with gaps as floats
@@ -114,6 +121,27 @@ MISTAKES = {
         ("text,label\n", r" holds no rows"),
         ("", r" holds no rows"),
     ],
+    "t.tsv": [
+        ('text\tlabel\n"So it began\t1\nb c\t0\nand "so" it"\t1\n', r":4: this is not valid CSV"),
+        (
+            'text\tlabel\n"So it began\t1\nb c\t0\nso it ended"\t1\n',
+            r":2: the cell of 'text' .* holds 2 further",
+        ),
+        (
+            'id\ttext\n1\t"So it began\n2\tb c\n3\tso it ended"\n',
+            r":2: the cell of 'text' .* holds 2 further",
+        ),
+    ],
+    "t.csv.xz": [
+        (
+            lzma.compress(b'label,text\n1,"So it began\n0,b c\n1,so it ended"\n'),
+            r":2: the cell of 'text' begins",
+        ),
+        (lzma.compress(b"text,label\n" + b"a,1\n" * 9000)[:-20], r": cannot be read after line"),
+    ],
+    "two.parquet": [
+        (made.parquet_of(["text", "label", "text"], ["a"], [1], ["b"]), r": the header names 'text' twice"),
+    ],
     "t.parquet": [
         (made.parquet([{"text": "a", "label": 1}, {"text": "b", "label": 3}]), r", row 2: label is 3"),
         (b"PAR1 no", r": cannot be read"),
@@ -135,14 +163,14 @@ def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
 
 def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
     (path := tmp_path / "t.csv").write_text("text,label\r\na b,1\r\n,\r\nc d,0\r\n,\r\n\r\n")
-    assert [text.text for text in texts(path)] == ["a b", "c d"]
+    assert [text.text for text in texts_of(path)] == ["a b", "c d"]
 
 
 def test_a_csv_cell_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
     check_texts(path, metrics=False)
-    assert [len(text.text) for text in texts(path)] == [500_000]
+    assert [len(text.text) for text in texts_of(path)] == [500_000]
 
 
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):
@@ -180,7 +208,7 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
 
 def test_a_text_file_is_one_text_without_a_label(tmp_path):
     (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
-    [text] = texts(tmp_path / "my book.txt")
+    [text] = texts_of(tmp_path / "my book.txt")
     assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.", None)
     check_texts(tmp_path / "my book.txt", metrics=False)
 
@@ -201,10 +229,46 @@ def test_a_second_file_holds_known_texts(tmp_path):
             texts_of(mine, known)
 
 
-def test_a_name_is_one_in_all_its_spellings(tmp_path):
-    names = ["caf\u00e9", "cafe\u0301", 7, 7.0, "7.0", "7", "007", "1.10", "1.1"]
-    path = written(
-        tmp_path / "t.jsonl",
-        *({"text": f"text {number}", "label": 1, "document": name} for number, name in enumerate(names)),
-    )
-    assert " ".join(dict.fromkeys(text.document for text in texts_of(path))) == "café 7 007 1.10 1.1"
+SPELLINGS = {
+    "café": ["caf\u00e9", "cafe\u0301", " caf\u00e9", "caf\u00e9 "],
+    "7": ["7.0", "7", " 7"],
+    "007": ["007"], "1.10": ["1.10"], "1.1": ["1.1"], "NA": ["NA"], "null": ["null"],
+    "Book A": ["Book A", "Book A ", "Book\u00a0A", "Book  A", "\tBook\u2003A"],
+    "": ["nan", "NaN", "<NA>", ""],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("column", ["document", "subset", "title", "author"])
+@pytest.mark.parametrize(
+    ("name", "write"),
+    [("t.jsonl", made.jsonl), ("t.csv", made.comma_separated), ("t.parquet", made.parquet),
+     ("t.tsv.bz2", lambda rows: bz2.compress(made.comma_separated(rows, "\t")))],
+)  # fmt: skip
+def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(tmp_path, column, name, write):
+    names = [(form, spelling) for form, spellings in SPELLINGS.items() for spelling in spellings]
+    rows = [
+        {"text": f"text {number}", "label": 1, column: spelling} for number, (_, spelling) in enumerate(names)
+    ]
+    (tmp_path / name).write_bytes(write(rows))
+    assert [getattr(text, column) for text in texts_of(tmp_path / name)] == [form for form, _ in names]
+
+
+def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):
+    rows = [{"text": "a b", "label": label, "document": name, "length": length} for label, name, length in (
+        (1.0, 7.0, 2), (0.0, 7, 2.0), (float("nan"), float("nan"), float("nan")), (None, None, None),
+    )]  # fmt: skip
+    expected = [(1, "7", 2), (0, "7", 2), (None, "", None), (None, "", None)]
+    (tmp_path / "t.parquet").write_bytes(pd.DataFrame(rows).to_parquet())
+    (tmp_path / "t.jsonl").write_bytes(made.jsonl(rows))
+    for name in ("t.parquet", "t.jsonl"):
+        own = texts_of(tmp_path / name)
+        assert [(text.label, text.document, text.length) for text in own] == expected, name
+
+
+def test_only_columns_that_are_needed_are_read(tmp_path):
+    column = pa.array([4 * 10**11], pa.timestamp("s"))  # in the year 14645
+    table = pa.table({"text": ["a b"], "label": [1], "when": column, "nested": [[{"a": datetime.date.max}]]})
+    pa.parquet.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(InputError, match=r"t\.parquet: cannot be read as Parquet"):
+        list(rows_of_file(tmp_path / "t.parquet"))
+    assert [text.text for text in texts_of(tmp_path / "t.parquet")] == ["a b"]

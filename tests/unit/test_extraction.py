@@ -24,21 +24,16 @@ from pretrace.passes.index import PassIndex
 from pretrace.runtime.errors import InputError
 
 TEXT = "The state of the union is strong, and the people of the United States know it. " * 3
-PREFIX, SUFFIX, STRIDE = 6, 4, 3
 EXTRACTION = {
     "suffix": 50, "context": 20, "threshold": 0.001, "tries": 100, "parts": [{"subsets": None, "lengths": None}],
 }  # fmt: skip
 
 
-def windows_request(start_token="none", prefix=PREFIX, suffix=SUFFIX):
-    return request(statistics="top40", windows=[prefix, suffix, STRIDE], start_token=start_token)
-
-
 def whole_requests(start_token="none"):
     """The passes behind windows that have the whole text before them as context."""
     return [
-        request(statistics="top40", windows=windows, start_token=start_token)
-        for windows in (None, "past_context")
+        request(statistics="top40", past_context=past_context, start_token=start_token)
+        for past_context in (False, True)
     ]
 
 
@@ -71,36 +66,6 @@ def by_brute_force(model, read, suffix, most):
     return total
 
 
-@pytest.mark.parametrize("size", [1, SUFFIX])
-@pytest.mark.parametrize(("kind", "start_token"), [("llama", "<s>"), ("gpt_neox", "none")])
-def test_a_window_has_the_probabilities_of_its_suffix_after_its_prefix_alone(
-    windows, tiny_checkpoint, tiny_model, kind, start_token, size
-):
-    model, tokenizer = tiny_model(kind), load_tokenizer(tiny_checkpoint(kind))
-    cut = extraction(start_token, prefix=PREFIX, suffix=size, stride=STRIDE)
-    requests = [windows_request(start_token, suffix=size)]
-    _, windows = windows(requests, benchmark_of([TEXT, "A"]), cut, kind=kind)
-    ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
-    start = start_token_ids(tokenizer, start_token)
-    first = PREFIX - len(start)
-    assert list(windows) == WINDOWS
-    assert windows["at"].tolist() == list(range(first, len(ids) - size + 1, STRIDE))
-    assert set(windows["text_id"]) == set(windows["document"]) == {"t000"}
-    assert set(windows["tokens"]) == {len(ids)}
-    for row in windows.itertuples():
-        read, suffix = [*start, *ids[row.at - first : row.at]], ids[row.at : row.at + size]
-        whole, top, greedy = (
-            by_brute_force(model, read, suffix, most) for most in (model.config.vocab_size, 40, 1)
-        )
-        assert row.log_p == pytest.approx(whole, abs=1e-3)
-        assert math.isnan(row.log_p_top) if math.isinf(top) else row.log_p_top == pytest.approx(top, abs=1e-3)
-        assert row.greedy == (greedy == 0)
-        assert (row.passage, row.repeats) == (tokenizer.decode(suffix), False)
-    assert windows["log_p_top"].notna().any() == (size == 1), (
-        "few tokens are among the 40 likeliest of a random model"
-    )
-
-
 WORDS = "union state people strong know the of and it is " * 4
 NEW = " ".join(f"{word}{number}" for number, word in enumerate(WORDS.split()))
 
@@ -126,7 +91,7 @@ def test_a_window_in_context_has_the_probabilities_of_its_tokens_after_all_token
     assert list(windows) == WINDOWS
     assert long["at"].tolist() == list(range(context - len(start), len(ids) - size + 1, stride))
     assert set(long["tokens"]) == {len(ids)}
-    assert (len(ids) > room) == ("past_context" in [entry["windows"] for entry in manifest["views"]])
+    assert (len(ids) > room) == any(entry["past_context"] for entry in manifest["views"])
     for row in long.iloc[::4].itertuples():
         whole = top = 0.0
         for place in range(row.at, row.at + size):
@@ -206,25 +171,14 @@ def test_the_tokens_in_words_make_up_the_text(tiny_checkpoint):
     assert "".join(pieces(ids, without_first_space)) == text
 
 
-def test_windows_longer_than_the_context_are_refused(job):
-    with pytest.raises(
-        InputError, match=r"prefix and suffix are 129 tokens, and the model reads 128 at most"
-    ):
-        job([windows_request(prefix=tiny_models.CONTEXT - SUFFIX + 1)], texts=[TEXT])
-
-
 def test_texts_without_a_window_are_not_measurable_and_a_warning_says_what_would_be(windows, caplog):
     benchmark = benchmark_of(["A"])
-    for requests, keys, told in (
-        ([windows_request()], {"prefix": PREFIX, "suffix": SUFFIX}, "has the 10 tokens .* longer texts"),
-        (whole_requests(), {"context": 5, "suffix": 4}, "has the 9 tokens"),
-    ):
-        measured = extraction(threshold=0.001, tries=100, **keys)
-        _, found = windows(requests, benchmark, measured)
-        assert (list(found), len(found)) == (WINDOWS, 0)
-        assert re.search(told, caplog.text)
-        numbers = summarise(found, benchmark, measured)[["texts", "short", "tokens", "least"]]
-        assert numbers.to_numpy().tolist() == [[1, 1, 0, sum(keys.values())]] * 2
+    measured = extraction(threshold=0.001, tries=100, context=5, suffix=4)
+    _, found = windows(whole_requests(), benchmark, measured)
+    assert (list(found), len(found)) == (WINDOWS, 0)
+    assert re.search("has the 9 tokens .* longer texts", caplog.text)
+    numbers = summarise(found, benchmark, measured)[["texts", "short", "tokens", "least"]]
+    assert numbers.to_numpy().tolist() == [[1, 1, 0, 9]] * 2
 
 
 def windows_table(*documents):

@@ -115,6 +115,7 @@ def test_the_score_of_an_empty_set_follows_the_setting():
     [
         ({"grid": {"kk": (1,)}}, "'kk' is not a parameter"),
         ({"grid": {"k": (0.5,)}}, "lacks its default 0.2"),
+        ({"needs": ("texts",)}, "without a model. Add control='no model'"),
         ({"convention": ("q",)}, "'q' is not a parameter"),
         ({"empty_parameter": "empty"}, "'empty' is not a parameter"),
         ({"needs": ("logprob",)}, "unknown need 'logprob': did you mean 'logprobs'"),

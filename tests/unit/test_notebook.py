@@ -131,15 +131,46 @@ def test_every_method_that_needs_nothing_more_is_the_default_and_the_guide_names
         ({"methods": [{"min_k": {"k": [0.1, 0.2]}}]}, "one value for each parameter of min_k"),
         ({"model": "smol"}, "'smol' is not a folder in .*did you mean 'smollm2-135m'"),
         ({"model": "pythia-70m"}, "pythia-70m/checkpoint.json is not there yet: snakemake"),
-        ({"texts": ["A"]}, "text 0 has no score of loss .*one token and no start token"),
+        ({"texts": ["A"]}, r"texts\[0\] has no score of loss .*one token and no start token"),
         ({"texts": "A text"}, "one string; give a list of texts"),
+        ({"texts": b"A text"}, "one string; give a list of texts"),
+        ({"texts": {"a": "A text"}}, "texts is a dict; give a list, an array, a generator or a Series"),
+        ({"texts": None}, "texts is a NoneType; give a list"),
+        ({"texts": pd.DataFrame({"text": TEXTS[:2]})}, r"is a DataFrame; give one of its columns"),
+        ({"texts": []}, "holds no rows"),
+        ({"texts": [TEXTS[0], None]}, r"texts\[1\]: text is empty; it must be a text"),
+        ({"texts": pd.Series([TEXTS[0], np.nan], ["a", "b"])}, r"texts\['b'\]: text is empty"),
+        ({"texts": pd.Series([TEXTS[0], pd.NA], dtype="string")}, r"texts\[1\]: text is empty"),
+        ({"texts": np.array([[TEXTS[0]], [TEXTS[1]]])}, r"texts\[0\]: text is array\("),
+        ({"texts": [TEXTS[0], 3.5]}, r"texts\[1\]: text is 3.5"),
+        ({"texts": [b"A text"]}, r"texts\[0\]: text is b'A text'"),
+        ({"texts": ["a\ud800b"]}, r"texts\[0\]: text holds half a surrogate pair"),
+        ({"texts": ["a\0b"]}, r"texts\[0\]: text holds a NUL character"),
+        ({"texts": ["a", "\u200b"]}, r"texts\[1\]: text shows nothing"),
         ({"labels": [1]}, "2 texts and 1 labels"),
+        ({"labels": 1}, "labels is a int; give a list"),
+        ({"labels": [1, 2]}, r"texts\[1\]: label is 2; it must be 1 \(member\)"),
+        ({"texts": pd.Series(TEXTS[:2]), "labels": pd.Series([1, 0], index=[1, 0])}, "labels has another index"),
+        ({"model": 7}, "model is a int; give a name"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_scored_is_refused_with_what_to_do(folder, changes, message):
     given = {"texts": TEXTS[:2], "model": "tiny", "methods": ["loss"]} | changes
     with pytest.raises(InputError, match=message):
         pretrace.score(given.pop("texts"), **given)
+
+
+@pytest.mark.parametrize("given", [list, tuple, iter, np.array, pd.Series, pd.Index])
+def test_texts_come_in_any_list_with_labels_as_pandas_has_them_and_a_model_by_its_path(folder, given):
+    expected = pretrace.score(TEXTS[:3], model="tiny", methods=["loss"])
+    for labels in (
+        [1, 0, np.nan],
+        pd.Series([1, 0, pd.NA], dtype="Int64"),
+        ["1", "0", None],
+        np.array([1, 0, 1]),
+    ):
+        shown = pretrace.score(given(TEXTS[:3]), model=Path("tiny"), methods=["loss"], labels=labels)
+        assert shown["loss"].tolist() == expected["loss"].tolist()
 
 
 def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):

@@ -144,17 +144,17 @@ def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
         assert row["logprobs"] == pytest.approx(of_whole["logprobs"], abs=1e-5)
 
 
-def test_the_windows_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, cut, ran):
+def test_the_stretches_of_a_long_text_are_spread_over_jobs_and_read_in_order(job, cut, ran):
     texts = [" ".join(MANY), "a text that is shorter", " ".join(MANY[::-1])]
-    windows = request(windows=[6, 4, 3], start_token="none")
-    keys = {"start_token": "none", "windows": [6, 4, 3]}
-    whole = rows(job, job([windows], texts=texts), **keys)
+    stretches = request(past_context=True, start_token="none")
+    keys = {"start_token": "none", "past_context": True}
+    whole = rows(job, job([stretches], texts=texts, max_length=16), **keys)
     ran.clear()
     for number in range(1, 7):
         before = len(ran)
-        cut([windows], texts=texts, share=JobShare(number, 6))
+        cut([stretches], texts=texts, max_length=16, share=JobShare(number, 6))
         assert len(ran) > before
-    manifest = cut([windows], texts=texts)
+    manifest = cut([stretches], texts=texts, max_length=16)
     assert len(ran) == len(files_of(manifest)) > 6
     stored = rows(job, manifest, **keys)
     places = [(row["text_id"], row["variant"]) for row in stored]

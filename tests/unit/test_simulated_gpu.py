@@ -10,6 +10,9 @@ import torch
 from made_up_jobs import target_of
 from made_up_questions import answerer_on, letters_of
 
+import tiny_models
+from pretrace.models.checkpoint import register_local
+from pretrace.models.target import load_checkpoint
 from pretrace.passes import sharing
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
@@ -186,3 +189,13 @@ def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, mo
 )
 def test_out_of_memory_is_told_from_other_errors(error, lacks):
     assert is_out_of_memory(error) == lacks
+
+
+@pytest.mark.parametrize("kind", ["llama", "mixtral"])
+def test_a_model_too_large_for_its_gpus_is_refused_with_the_remedy(kind, tmp_path):
+    folder = tiny_models.tiny_model(kind, tmp_path / kind)
+    register_local(folder, tmp_path / "checkpoint.json")
+    with SimulatedGPUs(free=10_000):
+        target = load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device_map="auto", gpus=2)
+        with pytest.raises(InputError, match="does not fit on the GPUs of this job: ask for more of them"):
+            target.load()

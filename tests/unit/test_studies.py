@@ -9,8 +9,8 @@ from made_up_studies import CONFIG, ROOT, RUN, load_written, study
 from made_up_studies import checkpoint as made_up_checkpoint
 
 from pretrace.methods import METHODS
+from pretrace.runtime.names import SHARED_FOLDERS
 from pretrace.studies import Plan, load_study
-from pretrace.studies.keys import SHARED_FOLDERS
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 
@@ -84,8 +84,9 @@ def test_a_reference_model_reads_the_benchmark_of_its_run(load, checkpoint):
 
 
 def test_no_study_is_called_as_a_folder_that_studies_share():
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
-    shared = set(re.findall(r"results/([a-z]+)/", rules))
+    files = [*(ROOT / "workflow").rglob("*.smk"), *(ROOT / "src").rglob("*.py")]
+    code = "".join(path.read_text(encoding="utf-8") for path in files)
+    shared = set(re.findall(r"""results/([a-z]+)[/"']""", code))
     assert sorted(shared) == list(SHARED_FOLDERS)
 
 

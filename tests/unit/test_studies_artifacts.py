@@ -1,5 +1,6 @@
 """What a study's artifacts show, and which of them could not be drawn."""
 
+import sys
 from itertools import product
 
 import pytest
@@ -118,3 +119,28 @@ def test_a_panel_that_names_runs_has_their_start_token_and_references(load):
     assert panels["results_auc"] == [keys | {"benchmark": name} for name in ("sotu", "sotu_split")]
     last = keys | {"benchmark": "sotu_split", "length": 64, "references": ["reviews"]}
     assert panels["results_tpr"] == [last]
+
+
+def test_a_study_of_twice_the_pairs_takes_twice_the_steps(tmp_path):
+    (tmp_path / "texts.jsonl").write_text('{"text": "a word", "label": 1}\n')
+
+    def calls(pairs):
+        models = {f"m{number}": {"source": "hub", "hub": f"a/m{number}"} for number in range(pairs)}
+        run = {"model": list(models), "benchmark": "own", "methods": ["loss", "min_k", "zlib"]}
+        own = {"own": {"source": "local", "path": "texts.jsonl"}}
+        counted = 0
+
+        def count(*_):
+            nonlocal counted
+            counted += 1
+
+        sys.setprofile(count)
+        try:
+            load_written(tmp_path, study(models=models, benchmarks=own, runs=[run]))
+        finally:
+            sys.setprofile(None)
+        return counted
+
+    calls(2)  # what is read and kept once
+    few, more, most = calls(50), calls(100), calls(200)
+    assert most - more < 2.2 * (more - few)

@@ -12,6 +12,7 @@ import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import write_text
 from pretrace.runtime.provenance import citation
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import parameters_in
@@ -72,6 +73,21 @@ def test_each_file_and_model_has_a_folder_of_results_of_its_own(texts):
     names = {loaded(texts=file, model=model).name for file in files for model in models}
     assert len(names) == len(files) * len(models)
     assert any(name.startswith("audit-Война_и_мир-pythia-") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("file", "model"),
+    [("书" * 60, "模" * 60), ("é" * 100, "x" * 200), ("m² of ½", "Ⅷ"), ("हिन्दी", "...")],
+)
+def test_a_file_and_a_model_of_any_name_make_a_name_that_file_systems_take(texts, file, model):
+    shutil.copy(texts, f"{file}.jsonl")
+    Path("models").mkdir()
+    checkpoint(Path("models", model))
+    study = loaded(texts=f"{file}.jsonl", model=f"models/{model}")
+    (shared,) = {study.models.shared[run.model] for run in study.runs}
+    # a job's folder in Slurm's logs, and the longest name of a file, while it is written
+    Path(f"accuracy_by_order_{shared}_{study.name}~texts").mkdir()
+    write_text(f"neighbours_by_{shared}-10.parquet", "")
 
 
 def test_a_path_that_no_system_takes_is_refused(texts):

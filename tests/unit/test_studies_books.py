@@ -1,5 +1,6 @@
 """An audit of books: what was read is told, works are cut alike, and whole works are read for what is given back."""
 
+import hashlib
 import os
 import random
 import re
@@ -150,6 +151,19 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     assert Benchmark(study, TEXTS_SLUG).content[1] == before[1]
 
 
+def test_the_text_that_was_read_of_each_work_is_sealed(folder):
+    sealed = Plan(loaded()).sealed(CONFIG)["works"]
+    assert len(sealed) == 16
+    entry = loaded().benchmarks.entries[WORKS_SLUG]
+    [memoir] = [text.text for text in texts_of(Path(entry.path)) if text.document == "memoir"]
+    assert sealed["books/memoir"] == hashlib.sha256(memoir.encode()).hexdigest()
+    for kept in Path("results/works").glob("*.txt"):
+        kept.write_text(kept.read_text(encoding="utf-8").replace("e", "FORGED", 1), encoding="utf-8")
+    report_of.cache_clear()
+    assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
+    assert not any("FORGED" in text.text for text in texts_of(Path(entry.path), Path(entry.known)))
+
+
 @pytest.mark.parametrize(
     ("given", "message"),
     [
@@ -158,7 +172,11 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
         ({"texts": "known.jsonl"}, r"drafts has works and known\.jsonl has passages.*--label 0 drafts > "),
         ({"known": "books"}, r"the work 'essays' is in question and known"),
         ({"texts": "short.txt"}, r"short\.txt: no work is as long as a passage of"),
-        ({"texts": "{}"}, r"the name has braces"),
+        ({"texts": "{}"}, r"config: texts: \{\}: the name has braces"),
+        ({"known": "<v>"}, r"config: known: <v>: the name has <v>, which Snakemake takes for wildcards"),
+        ({"texts": "odd"}, r"^odd/The <title> of it\.txt: the name has <title>"),
+        ({"texts": os.fsdecode(b"caf\xe9")}, r"texts: 'caf\\udce9' is not valid: it is not UTF-8"),
+        ({"texts": "old"}, r"^old/caf\\udce9\.txt: the name is not UTF-8"),
         ({"texts": "empty"}, r"empty: the folder has no document"),
     ],
 )
@@ -167,6 +185,9 @@ def test_mistakes_are_named_before_any_job(folder, given, message):
     Path("short.txt").write_text("A few words.")
     Path("{}").mkdir()
     Path("{}/a.txt").write_text("A few words.")
+    for name in ("<v>/a.txt", "odd/The <title> of it.txt", os.fsdecode(b"old/caf\xe9.txt")):
+        Path(name).parent.mkdir()
+        Path(name).write_text("A few words.")
     Path("empty").mkdir()
     with pytest.raises(InputError, match=message):
         loaded(**given)

@@ -8,7 +8,6 @@ from pretrace.studies import Plan
 
 COUNTED = {"threshold": 0.001, "tries": 100}
 WHOLE = COUNTED | {"suffix": 20, "context": 20, "stride": 1}
-CUT = COUNTED | {"prefix": 50, "suffix": 50, "stride": 50}
 
 
 def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_path):
@@ -17,17 +16,9 @@ def test_a_run_that_only_extracts_scores_nothing_and_gets_the_two_artifacts(tmp_
     assert (run.extraction.to_json(), run.methods, run.questions) == (WHOLE, [], [])
     assert list(loaded.artifacts) == ["extraction", "extraction_map"]
     requests = Plan(loaded).pair("smollm2-135m", "sotu").requests
-    assert [request.reading.windows for request in requests] == [None, "past_context"]
+    assert [request.reading.past_context for request in requests] == [False, True]
     assert {(request.statistics, request.reading.view) for request in requests} == {("top40", "original")}
     assert [kind for kind, *_ in Plan(loaded).rendering("extraction").reads] == ["extraction", "benchmarks"]
-
-
-def test_a_prefix_cuts_the_texts_into_windows_with_a_stride_of_one_suffix(tmp_path):
-    for given, stride in (({"suffix": 30}, 30), ({"suffix": 30, "stride": 10}, 10)):
-        loaded = load_written(tmp_path, study(runs=[RUN | {"extraction": {"prefix": 50, **given}}]))
-        assert loaded.runs[0].extraction.to_json() == CUT | {"suffix": 30, "stride": stride}
-        [request] = Plan(loaded).pair("smollm2-135m", "sotu").requests
-        assert (request.reading.windows, request.statistics) == ((50, 30, stride), "top40")
 
 
 def test_a_server_that_returns_the_likeliest_tokens_is_measured_too(tmp_path):
@@ -40,7 +31,7 @@ def test_a_server_that_returns_the_likeliest_tokens_is_measured_too(tmp_path):
     assert {item.method for item in loaded.runs[0].methods} >= {"loss", "max_renyi"}
     requests = Plan(loaded).pair("far", "sotu").requests
     assert {request.statistics for request in requests} == {"likeliest"}
-    assert {request.reading.windows for request in requests} == {None, "past_context"}
+    assert {request.reading.past_context for request in requests} == {False, True}
 
 
 def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_path):
@@ -48,8 +39,8 @@ def test_methods_read_the_same_pass_as_an_extraction_with_the_whole_context(tmp_
     requests = Plan(loaded).pair("smollm2-135m", "sotu").requests
     benchmark = benchmark_of(["a text"], length=32)
     plain, past = passes_of(requests, benchmark, {})
-    assert (plain.key.reading.windows, plain.statistics) == (None, "top40")
-    assert past.key.reading.windows == "past_context"
+    assert (plain.key.reading.past_context, plain.statistics) == (False, "top40")
+    assert past.key.reading.past_context
     assert {"results_auc", "extraction"} <= loaded.artifacts.keys()
 
 

@@ -29,7 +29,7 @@ def plan_of(hub, monkeypatch):
         for entry in (model.entry for model in plan.models_read):
             if isinstance(entry, HubModel):
                 hub.add("models", entry.hub, MODEL, revision=entry.revision)
-        made.paper_study(hub, 4)
+        made.paper_study(hub, made.alike(4))
         made.frontier_study(hub, 2)
         hub.add("datasets", "iamgroot42/mimir", made.mimir(2))
         elsewhere = {"patentmia": {"url": f"{hub.url}/data.zip"}, "dolma_book": {"gutenberg": hub.url}}

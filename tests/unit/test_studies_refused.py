@@ -4,6 +4,7 @@ Each row is a study file and what is said of it; ` ... ` stands for other words.
 """
 
 import json
+import os
 import re
 from itertools import pairwise
 
@@ -112,7 +113,9 @@ REFUSED = [
     (study(study="my study"), "study ... my study ... right form"),
     ("study: 2024\nruns: [{model: smollm2-135m, benchmark: sotu}]", "study: the number 2024 ... Put it in quotes."),
     (study(study="passes"), "study ... reserved"),
+    (study(study="Works"), "study ... reserved"),
     (study(study="x" * 300), "(302 characters) is not valid: it has more than 100 characters"),
+    (study(study="书" * 34), "study: ... has 102 bytes in UTF-8; give a name of at most 100"),
     (study(study="embedded"), "'embedded' is the study of ... embedded.yaml; choose another name"),
     (study(title="x" * 1_000_000), "a text of 1,000,000 characters"),
     (study(minutes=float("inf")), "minutes: inf is not valid: it must be a finite number"),
@@ -162,6 +165,11 @@ REFUSED = [
     (model(source="local", path="gone"), "models.m.path ... gone ... does not exist"),
     (model(source="local", path="."), "models.m.path: ... has no config.json"),
     (model(source="local", path=""), "m.path: '' is not valid: it is empty"),
+    (model(source="local", path="<v>"), "models.m.path: ... <v>: the name has <v>, which Snakemake takes for"),
+    (model(source="local", path="odd"), "models.m.path: ... odd/{1}.bin: the name has braces, which Snakemake takes"),
+    (model(source="answers", path="<x>.jsonl"), "models.m.path: ... <x>.jsonl: the name has <x>"),
+    (model(source="answers", path="answers.csv", scores="<x>.jsonl"), "models.m.scores: ... the name has <x>"),
+    (model(source="answers", path="answers.csv", scores="gone"), "models.m.scores: ... gone does not exist"),
     (model(source="local", path="tiny", dtype="float23"), "dtype ... did you mean 'float32'"),
     (model(source="hubb", path="."), "m.source ... 'hubb' is not valid ... did you mean 'hub'"),
     (model(source="openai", api=FREE | {"top40": "prompt_logprobs"}), "models: m: api.top40 needs the key 'tokenizer'"),
@@ -175,7 +183,14 @@ REFUSED = [
     (study(benchmarks={"b": {"source": "dataset"}}), "b: missing key 'hub' or 'path', which source dataset needs"),
     (local("gone"), "benchmarks.b.path ... does not exist"),
     (local(""), "b.path: '' is not valid"),
-    (local("{x}.jsonl"), "has braces, which Snakemake takes"),
+    (local("{x}.jsonl"), "benchmarks.b.path: ... {x}.jsonl: the name has braces, which Snakemake takes"),
+    (local("<x>.jsonl"), "benchmarks.b.path: ... <x>.jsonl: the name has <x>, which Snakemake takes"),
+    (local("texts.jsonl", known="<x>.jsonl"), "benchmarks.b.known: ... the name has <x>"),
+    (local("texts.jsonl", known="gone"), "benchmarks.b.known: ... gone does not exist"),
+    (local("texts.jsonl", views={"paraphrase": "<x>.jsonl"}), "benchmarks.b.views.paraphrase: ... the name has <x>"),
+    (local("works"), r"benchmarks.b.path: ... works/caf\udce9.txt: the name is not UTF-8; rename"),
+    (local("<v>", source="dataset"), "benchmarks.b.path: ... <v>: the name has <v>"),
+    (study(corpora={"c": {"source": "local", "path": "<x>.jsonl"}}), "corpora.c.path: ... the name has <x>"),
     (local("x\0"), "b.path: ... does not exist"),
     (local("texts.jsonl", source="dataset"), "path: ... texts.jsonl is a file; give a folder"),
     (local("texts.jsonl", language="zz"), "b.language: 'zz' is not a language of ISO 639-1"),
@@ -265,10 +280,14 @@ def folder(tmp_path, monkeypatch):
     """A folder with the files that the studies name."""
     monkeypatch.delenv(CHECKED, raising=False)
     rows = [{"text": f"a text {label}", "label": label, "subset": "a"} for label in (0, 1)]
-    for name in ("texts.jsonl", "{x}.jsonl"):
+    for name in ("texts.jsonl", "{x}.jsonl", "<x>.jsonl"):
         (tmp_path / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     (tmp_path / "answers.csv").write_text("document,label\n")
-    checkpoint(tmp_path / "tiny")
+    for name in ("tiny", "<v>", "odd"):
+        checkpoint(tmp_path / name)
+    (tmp_path / "odd" / "{1}.bin").touch()
+    (tmp_path / "works").mkdir()
+    (tmp_path / "works" / os.fsdecode(b"caf\xe9.txt")).write_text("a work")
     return tmp_path
 
 
@@ -297,6 +316,7 @@ def files(rows, **keys):
 
 
 WITHHELD, ASKED = {"text": "a  page of a book", "label": 0}, {"text": "a page of a book", "label": None}
+PANEL_OF_ANSWERS = {"model": "chatgpt", "benchmark": "books"}
 COLUMNS = "document,label,passage,permutation,true_answer,answer"
 BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]},
         AT | {"benchmark": "short", "methods": ["loss"]}]  # fmt: skip
@@ -312,6 +332,19 @@ BOTH = [AT | {"benchmark": "texts", "calibrate_on": "short", "methods": ["loss"]
             runs=BOTH, artifacts={"audit": {"panels": [AT | {"benchmark": "texts"}]}},
             benchmarks={"short": {"source": "local", "path": "known.jsonl"}})),
          "texts.jsonl:1 and ... known.jsonl:1 hold the same text"),
+        (("answers.csv", [COLUMNS, "d0,1,0,0,A,A", "d1,0,0,0,A,A"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"length": 128}]}}}),
+         "the panel chatgpt on books: its texts have no length 128; they have no lengths"),
+        (("answers.csv", [f"{COLUMNS},length", "d0,1,0,0,A,A,64", "d1,0,0,0,A,A,64"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"length": 128}]}}}),
+         "its texts have no length 128; they have ['64']"),
+        (("answers.csv", [COLUMNS, "d0,1,0,0,A,A", "d1,0,0,0,A,A"],
+          answers() | {"artifacts": {"de_cop_table2": {"panels": [PANEL_OF_ANSWERS | {"subset": "x"}]}}}),
+         "its texts have no subset 'x'"),
+        (files([{"text": f"a text {n}", "label": n % 2, "length": 100 + n} for n in range(12)]),
+         "texts.jsonl: the column length has 12 values for 12 texts"),
+        (files([ASKED | {"document": "Book\u00a0A "}, {"text": "never read", "label": 0, "document": "Book  A"}],
+               artifacts=["audit"]), "the document 'Book A' has suspects"),
     ],
 )  # fmt: skip
 def test_a_mistake_in_a_file_of_a_study_is_named_with_its_line(folder, given, told):

@@ -24,7 +24,7 @@ import psutil
 from projects import Project, copy_project
 from small_study import results, small
 
-COMMAND = ("all", "--cores", "2", "--rerun-incomplete", "--config", "study=smoke/smoke.yaml", "resamples=100")
+COMMAND = ("all", "--cores", "2", "--config", "study=smoke/smoke.yaml", "resamples=100")
 STORE = "results/passes/store"
 
 

@@ -1,4 +1,4 @@
-"""The smoke study in as little time as can be, and what two runs of it are compared by."""
+"""The smoke study in as little time as can be, and what two runs of a study are compared by."""
 
 from projects import Project, write_smoke
 
@@ -17,7 +17,7 @@ def small(project: Project) -> Project:
     return project
 
 
-def results(project: Project) -> dict[str, bytes]:
-    folder = project.path / "results" / "smoke"
+def results(project: Project, study: str = "smoke") -> dict[str, bytes]:
+    folder = project.path / "results" / study
     files = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}

@@ -1,5 +1,6 @@
 """The workflow as a module of another one, from a folder or an address, and run in another folder."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -87,6 +88,14 @@ def test_an_installed_wheel_brings_the_workflow_and_a_command(elsewhere, tmp_pat
     environment = Project(elsewhere).environment(PYTHONPATH=str(installed))
     subprocess.run(command, cwd=elsewhere, env=environment, check=True)
     assert (elsewhere / TABLE).is_file()
+    assert (installed / "pretrace" / "envs" / "pretrace.yaml").is_file(), "rules name it"
+    (elsewhere / "work.txt").write_text("one two three four five six", encoding="utf-8")
+    cut = [installed / "bin" / "pretrace", "cut", "--words", "3", "--label", "0", "work.txt"]
+    done = subprocess.run(cut, cwd=elsewhere, env=environment, text=True, capture_output=True, check=True)
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == [
+        "one two three",
+        "four five six",
+    ]
 
 
 def test_the_library_is_used_from_python_as_the_document_says():

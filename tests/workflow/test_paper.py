@@ -1,11 +1,11 @@
 """The paper study from download to report: miniature data sets, and tiny random models under the real ids."""
 
-import io
 import json
 import re
 import time
 
 import pandas as pd
+import paper_hub
 import pytest
 import yaml
 from projects import Project, copy_project
@@ -53,52 +53,33 @@ def test_the_paper_study_plans_in_a_moment(project):
 
 def small(project: Project, hub: Hub) -> None:
     """The registries as they are, but for addresses that are not the hub's, fewer shards and books, and float32."""
-    for name, changes in {
-        "corpora": lambda entry: entry | ({"shards": 1} if entry["source"] == "hub" else {}),
-        "models": lambda entry: entry | ({"dtype": "float32"} if entry["source"] == "hub" else {}),
-        "benchmarks": lambda entry: (
-            entry
-            | ({"url": f"{hub.url}/data.zip"} if "url" in entry else {})
-            | ({"gutenberg": hub.url, "documents": 4} if "gutenberg" in entry else {})
-        ),
-    }.items():
-        path = project.path / "config" / f"{name}.yaml"
-        registry = yaml.safe_load(path.read_text(encoding="utf-8"))
-        changed = {slug: changes(entry) for slug, entry in registry.items()}
-        path.write_text(yaml.safe_dump(changed, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    paper_hub.read_elsewhere(project, hub, books=4)
+    changes = {"corpora": {"shards": 1}, "models": {"dtype": "float32"}}
+    for name, changed in changes.items():
+        paper_hub.change_registry(
+            project,
+            name,
+            lambda _, entry, changed=changed: entry | (changed if entry["source"] == "hub" else {}),
+        )
 
 
 def fill(project: Project, hub: Hub, folder) -> None:
     """Every data set and every model of the registries, at the revisions that these name."""
-    made.paper_study(hub, TEXTS)
-    hub.add("datasets", "iamgroot42/mimir", made.mimir(OF_MIMIR), token=made.MIMIR_TOKEN)
-    books, papers = shortened(made.decop(6, 1, books=True)), shortened(made.decop(6, 1))
-    hub.add("datasets", "avduarte333/BookTection", {"0_BookTection_data.csv": books})
-    hub.add("datasets", "avduarte333/arXivTection", {"0_arXivTection_data.csv": papers})
-    models = yaml.safe_load((project.path / "config" / "models.yaml").read_text(encoding="utf-8"))
-    for seed, (slug, entry) in enumerate(models.items()):
-        if entry["source"] == "hub":
-            kind = architecture(slug)
-            context = LONG_CONTEXT if slug.startswith(("llama-2", "mi")) else CONTEXT
-            path = tiny_model(kind, folder / slug, seed=seed, context=context)
-            hub.add_folder("models", entry["hub"], path, revision=entry.get("revision", "main"))
-
-
-def shortened(table: bytes) -> bytes:
-    """DE-COP's passages and options with a fifth of their words, since each is read in 24 orders."""
-    rows = pd.read_csv(io.BytesIO(table), encoding="utf-8-sig", dtype=str)
-    for column in [f"Example_{letter}" for letter in "ABCD"]:
-        rows[column] = [" ".join(text.split()[: len(text.split()) // 5]) for text in rows[column]]
-    return b"\xef\xbb\xbf" * table.startswith(b"\xef\xbb\xbf") + rows.to_csv(index=False).encode()
+    of_mimir = dict.fromkeys(made.mimir_sets(), OF_MIMIR)
+    # a fifth of the words of DE-COP's passages, since each is read in 24 orders
+    decop = {"booktection": 6, "arxivtection": 6, "questions": 1, "share_of_words": 0.2}
+    made.paper_study(hub, made.alike(TEXTS, mimir=of_mimir, **decop))
+    for seed, (slug, entry) in enumerate(paper_hub.hub_models(project).items()):
+        context = LONG_CONTEXT if slug.startswith(("llama-2", "mi")) else CONTEXT
+        path = tiny_model(architecture(slug), folder / slug, seed=seed, context=context)
+        hub.add_folder("models", entry["hub"], path, revision=entry.get("revision", "main"))
 
 
 def run_paper(project: Project, hub: Hub, *arguments: str, revisions: tuple[str, ...] = ()):
-    return project.run(
-        "--cores", "2", *arguments, "--config", "study=paper", "resamples=100", "trust_remote_code=True", "threads=1",
-        "device=cpu", "available=[dolma_book,baichuan-7b,baichuan-13b]",
-        *revisions,
-        **hub.environment(project.path / "hub"), HF_TOKEN=made.MIMIR_TOKEN, NLTK_DATA=str(project.path / "nltk"),
-    )  # fmt: skip
+    available = "available=[dolma_book,baichuan-7b,baichuan-13b]"
+    settings = ("resamples=100", "trust_remote_code=True", available, *revisions)
+    started = paper_hub.command(*arguments, settings=settings)
+    return project.run(*started, **paper_hub.environment(project, hub))
 
 
 @pytest.fixture(scope="module")

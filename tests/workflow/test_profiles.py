@@ -6,6 +6,7 @@ The schedulers are stand-ins that run a job at once and write down what was aske
 import os
 import re
 import shutil
+import signal
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
@@ -26,6 +27,8 @@ echo "$@" > "$STANDIN/$number.submitted"
 if [ $number = 1 ] && [ -e "$STANDIN/kill-first" ]; then
     echo 137 > "$STANDIN/$number.ended"
 else
+    # as SGE, whose jobs have none of the variables of the process that submits them
+    unset PRETRACE_ONLY PRETRACE_CHECKED PRETRACE_JOB
     (sh "$script" > /dev/null 2>&1; echo $? > "$STANDIN/$number.ended") > /dev/null 2>&1 < /dev/null &
 fi
 echo $number
@@ -158,6 +161,28 @@ def test_a_profile_is_found_by_its_folder_and_scores_are_submitted_with_their_me
     rules = re.findall(r"^    rule (\w+):", members, re.M)
     assert rules == ["compute_statistic", "evaluate_methods", "score_methods"]
     assert said.count("Group job") == 1, "other jobs do not wait for each other"
+
+
+# after the file is written, the first time, Snakemake and its job are killed
+KILLED = """
+import os
+import signal
+from pathlib import Path
+
+if not Path("killed").exists():
+    Path("killed").touch()
+    os.killpg(0, signal.SIGKILL)
+"""
+
+
+def test_what_a_killed_run_left_is_made_again_by_the_same_command(unrun):
+    script = unrun.path / "scripts" / "build_benchmark.py"
+    script.write_text(script.read_text(encoding="utf-8") + KILLED, encoding="utf-8")
+    command = (TARGETS[0], "--config", "study=smoke/smoke.yaml")
+    assert unrun.start(*command).wait() == -signal.SIGKILL
+    assert (unrun.path / TARGETS[0]).is_file()
+    unrun.run("--unlock", *command)
+    assert "1 of 1 steps (100%) done" in unrun.run(*command).stdout
 
 
 def test_the_default_profile_prints_a_line_a_job(unrun):

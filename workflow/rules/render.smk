@@ -95,7 +95,6 @@ rule render_report:
         title=lambda wildcards: STUDY.title,
         configuration=configuration,
         artifacts=[artifact.to_json() for artifact in STUDY.artifacts.values()],
-        names=lambda wildcards: PLAN.glossary,
         left_out=PLAN.left_out,
         shots=PLAN.benchmarks_with_shots,
     script:

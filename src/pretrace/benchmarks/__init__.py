@@ -42,6 +42,8 @@ def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Sequence
 
     Raises `InputError` if the source holds no such view.
     """
+    from pretrace.benchmarks.columns import one_form
+
     entry = benchmark_entry(plain)
     views = VIEW_LOADERS[entry.source](entry, sources) if entry.source in VIEW_LOADERS else {}
     if view not in views:
@@ -49,4 +51,4 @@ def released_view(view: str, plain: JsonObject, sources: list[Path]) -> Sequence
             f"a benchmark with source '{entry.source}' has no view '{view}'. Give a file of it under the "
             f"entry's key views; {nearest(view, views)}"
         )
-    return views[view]
+    return [variant._replace(text_id=one_form(variant.text_id)) for variant in views[view]]

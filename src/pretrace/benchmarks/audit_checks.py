@@ -22,7 +22,7 @@ from pretrace.benchmarks.audit_design import (
     names_of_parts,
 )
 from pretrace.benchmarks.languages import unit_of, units
-from pretrace.benchmarks.loaders.local import read_located
+from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.slices import Slice
@@ -95,7 +95,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = list(read_located(texts, cut=cut))
+    rows = _located(texts, cut)
     label = None if any(text.label is None for _, text in rows) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
     if not suspects.rows:
@@ -107,7 +107,7 @@ def check_audit(
     if known is None:
         return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = list(read_located(known, cut=cut))
+        rows = _located(known, cut)
         given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
     else:
         given = rows
@@ -139,6 +139,10 @@ def check_audit(
         *(remark for side in (suspects, nonmembers) for remark in (*_parts(side), *_copies(side))),
         *_too_few(suspects, nonmembers),
     ]
+
+
+def _located(path: Path, cut: Cut | None) -> list[Located]:
+    return [(text.where, text) for text in texts_of(path, cut=cut)]
 
 
 def _side(name: str, file: Path, rows: Iterable[Located], label: int | None, language: str) -> ClassTexts:

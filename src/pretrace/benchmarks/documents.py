@@ -25,7 +25,7 @@ from pretrace.benchmarks.layout import (
     unwrap_lines,
     without_page_edges,
 )
-from pretrace.benchmarks.rows import open_bytes, unpacked_name
+from pretrace.benchmarks.opening import open_bytes, unpacked_name
 from pretrace.runtime.errors import InputError
 
 LARGEST_DOCUMENT = 1 << 28

@@ -24,7 +24,7 @@ README = "README.md"
 """The file that assigns a data set's files to splits and configurations."""
 
 _FORMATS = ("parquet", "arrow", "csv", "tsv", "json", "jsonl", "ndjson", "txt")
-_COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst")
+_COMPRESSIONS = ("", ".gz", ".bz2", ".xz", ".zst", ".zip")
 
 
 class Wanted(NamedTuple):

@@ -19,7 +19,8 @@ from math import perm, prod
 from pathlib import Path
 
 from pretrace.benchmarks.audit_design import LEVEL
-from pretrace.benchmarks.rows import Row, read_lines, rows
+from pretrace.benchmarks.opening import read_lines
+from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
 
 SLOT = "{word}"

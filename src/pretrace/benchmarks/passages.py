@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
 from pretrace.benchmarks.layout import unwrap_lines
-from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.works import about_work, are_works, read_work, text_of, works_in
+from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.works import are_works, read_work, stored_work, works_in
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys
 
@@ -80,7 +80,7 @@ def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[D
     def given() -> Iterator[tuple[str, str, str]]:
         for path in paths:
             if path in works:
-                yield from ((str(work.path), work.name, read_work(work)[0]) for work in works[path][0])
+                yield from ((str(work.path), work.name, read_work(work).text) for work in works[path][0])
             else:
                 yield from _of_rows(path)
 
@@ -154,15 +154,25 @@ def _rows(
     ]
 
 
-def passages_of_works(path: Path, cut: Cut) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the passages of the works of a folder, or of a document: each with its place, as a row of `local`."""
+def rows_of_works(path: Path, cut: Cut | None) -> Iterator[tuple[str, Row]]:
+    """Yield the works of a folder, or of a document, or their passages: each with its place, as a row of `local`.
+
+    A work that has fewer passages than are cut of each is left out.
+    """
     for work in works_in(path)[0]:
-        text = unwrap_lines(text_of(work)) if cut.unwrap else text_of(work)
-        own = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
-        for number, row in enumerate(own if len(own) == cut.each else []):
-            # characters are matched where works differ in their words, so that one has a length and another none
-            exact = {} if cut.unit == "words" else {"length": None}
-            yield f"{work.path}, passage {number + 1}", row | exact | about_work(work)
+        read = stored_work(work)
+        about = {"document": work.name, "title": read.report.title, "author": read.report.author}
+        if cut is None:
+            yield str(work.path), {"id": work.name, "text": read.text, "label": None, **about}
+            continue
+        text = unwrap_lines(read.text) if cut.unwrap else read.text
+        passages = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
+        if len(passages) < cut.each:
+            continue
+        # characters are matched where works differ in their words, so that one has a length and another none
+        exact = {} if cut.unit == "words" else {"length": None}
+        for number, passage in enumerate(passages, start=1):
+            yield f"{work.path}, passage {number}", passage | exact | about
 
 
 def first_names(names: Sequence[str]) -> str:

@@ -1,7 +1,7 @@
 """The texts that loaders return, and the loaders by source."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -22,7 +22,7 @@ class Text:
     `matched` names documents whose labels were drawn together, such as a pair with one member; "" if a text's label
     was drawn by itself.
     `title` and `author` are the document's; `passage` (running number within the document and length) belongs to a
-    passage that questions are asked about.
+    passage that questions are asked about. `where` is its place in a user's file, which begins error messages.
     """
 
     text_id: str
@@ -37,6 +37,7 @@ class Text:
     title: str = ""
     author: str = ""
     passage: int | None = None
+    where: str = field(default="", compare=False)
 
     @property
     def slice(self) -> Slice:
@@ -81,7 +82,7 @@ QuestionKind = Literal[
 class BenchmarkEntry(Keys):
     """Keys of every benchmark. A loader with further keys has a class of its own."""
 
-    path_is: ClassVar[Literal["file", "folder", "either"]] = "either"
+    path_is: ClassVar[Literal["file", "folder", "either", "works"]] = "either"
 
     source: str
     """The loader in `src/pretrace/benchmarks/loaders/`; `answers`: no texts, the models' answers give documents

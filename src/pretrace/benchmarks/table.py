@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from pretrace.benchmarks.folds import assign_folds
 from pretrace.benchmarks.sources import Text
+from pretrace.benchmarks.texts import check_slices, in_one_form
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -31,14 +32,16 @@ def schema_of(table: pd.DataFrame) -> pa.Schema:
 
 
 def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
-    """Return the texts as a table with folds, sorted by subset, length and text_id.
+    """Return the texts of any source as a table with folds, sorted by subset, length and text_id.
 
     Columns as in `TEXT_SCHEMA`: `label` (1, 0, missing) and `length` (words, or missing) are `Int64`, `fold` (0..4) is
     int64. Texts that are passages have the columns of questions too, others `title` and `author` if any has one, and
-    there is `repetitions` if members are repeated in training. Raises `InputError` if there is no text, if one is
-    empty, or if two have one text_id.
+    there is `repetitions` if members are repeated in training. Names are in their one form (`columns.one_form`). Raises
+    `InputError` if there is no text, if one is empty, if two have one text_id, or if lengths leave nothing to compare.
     """
+    texts = [in_one_form(text) for text in texts]
     _check(texts, name)
+    check_slices(texts, f"benchmark {name}")
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
     asked_about = any(text.passage is not None for text in texts)

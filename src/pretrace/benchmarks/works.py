@@ -3,8 +3,9 @@
 A work is read once: its text, and what is told of it while planning, are kept under results/works by its content.
 """
 
+import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -13,9 +14,18 @@ from pathlib import Path
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS, is_document, read_document
 from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.layout import LaidOutText, is_wrapped, without_front_matter
-from pretrace.benchmarks.rows import stem_of
+from pretrace.benchmarks.opening import stem_of
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import content_of, digest, kind_of, read_json, sha256_file, write_json, write_text
+from pretrace.runtime.files import (
+    content_of,
+    digest,
+    files_in,
+    kind_of,
+    read_json,
+    sha256_file,
+    write_json,
+    write_text,
+)
 
 KEPT = Path("results/works")
 
@@ -33,7 +43,7 @@ class Work:
 class Report:
     """What is told of a work that was read; see `documents.Reading`. `letters` are characters without white space.
 
-    A work of several files has no title, because theirs are those of its parts.
+    A work of several files has no title, because theirs are those of its parts. `sha256` is the text's.
     """
 
     words: int
@@ -45,6 +55,15 @@ class Report:
     wrapped: bool
     title: str
     author: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class ReadWork:
+    """A work's text, and what is told of it."""
+
+    text: str
+    report: Report
 
 
 def are_works(path: Path) -> bool:
@@ -56,36 +75,39 @@ def are_works(path: Path) -> bool:
 def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]]:
     """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
 
-    With `whole`, a folder is one work. Hidden files and other formats are left out. Raises `InputError` if
-    the folder has no document, or if two works have one name.
+    With `whole`, a folder is one work. Files behind links are read. Hidden files, other formats and broken links are
+    left out. Raises `InputError` if the folder has no document, or if two works have one name.
     """
     if not path.is_dir():
         return [Work(stem_of(path), path, (path,))], []
-    inside = sorted(
-        (file for file in path.rglob("*") if file.is_file()), key=lambda file: _natural(file, path)
-    )
-    shown = {file: file.relative_to(path).parts for file in inside}
-    documents = [
-        file for file, parts in shown.items()
-        if is_document(file.name) and not any(part.startswith(".") for part in parts)
-    ]  # fmt: skip
-    if not documents:
-        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}.")
+    inside, left_out = files_in(path)
     works: dict[str, list[Path]] = {}
-    for file in documents:
-        alone = len(shown[file]) == 1
-        name = path.resolve().name if whole else stem_of(file) if alone else shown[file][0]
-        if name in works and alone and not whole:
+    for file in sorted(inside, key=lambda file: _natural(file, path)):
+        parts = file.relative_to(path).parts
+        is_hidden = any(part.startswith(".") for part in parts)
+        if is_hidden or not is_document(file.name):
+            left_out.append(file)
+            continue
+        is_alone = len(parts) == 1 and not whole
+        folder = path.resolve().name if whole else parts[0]
+        name = stem_of(file) if is_alone else folder
+        if name in works and is_alone:
             raise InputError(
                 f"{file}: a work '{name}' was given before, at {works[name][0]}; remove one of the two, or put the "
                 "parts of a work in a folder of their own."
             )
         works.setdefault(name, []).append(file)
-    left_out = [file for file in inside if file not in {*documents}]
-    return [
-        Work(name, path if whole else files[0] if files[0].parent == path else path / name, tuple(files))
-        for name, files in works.items()
-    ], left_out
+    if not works:
+        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}.")
+    return [_work(name, files, path, whole) for name, files in works.items()], left_out
+
+
+def _work(name: str, files: list[Path], folder: Path, whole: bool) -> Work:
+    """Return a work with the place that messages name: the folder, the file in it, or the folder of its parts."""
+    if whole:
+        return Work(name, folder, tuple(files))
+    is_file = files[0].parent == folder
+    return Work(name, files[0] if is_file else folder / name, tuple(files))
 
 
 def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
@@ -96,7 +118,7 @@ def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
     ]
 
 
-def read_work(work: Work) -> tuple[str, Report]:
+def read_work(work: Work) -> ReadWork:
     """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
     parts = [read_document(file) for file in work.files]
     joined = LaidOutText(
@@ -111,36 +133,59 @@ def read_work(work: Work) -> tuple[str, Report]:
         raise InputError(f"{work.path}: the document has no words; fill it, or leave it out.")
     # past prefaces, which may be in another language; enough letters to tell a script by
     middle = text[len(text) // 4 :][:20000]
-    letters = len("".join(text.split()))
-    counts = {key: count for key, count in whole.removed.items() if count}
-    left_out = {key: count for key, count in whole.left_out.items() if count}
-    words, title = len(text.split()), parts[0].title if len(parts) == 1 else ""
-    author = ", ".join(dict.fromkeys(part.author for part in parts if part.author))
-    return text, Report(
-        words, letters, language_of(middle), whole.encoding, counts, left_out, is_wrapped(text), title, author
+    report = Report(
+        words=len(text.split()),
+        letters=len("".join(text.split())),
+        language=language_of(middle),
+        encoding=whole.encoding,
+        removed={key: count for key, count in whole.removed.items() if count},
+        left_out={key: count for key, count in whole.left_out.items() if count},
+        wrapped=is_wrapped(text),
+        title=parts[0].title if len(parts) == 1 else "",
+        author=", ".join(dict.fromkeys(part.author for part in parts if part.author)),
+        sha256=_sha256(text),
     )
+    return ReadWork(text, report)
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def stored_work(work: Work) -> ReadWork:
+    """Return a work as it was read before, if its files and the readers are the same; else read it and keep it.
+
+    What is kept is believed if its digests are right: a text that was edited there is read from its files again.
+    """
+    contents = [[file.suffix.lower(), content_of(str(file))] for file in work.files]
+    place = KEPT / f"{digest([contents, *_readers()])[:32]}.json"
+    kept = _kept(place)
+    if kept is not None:
+        return kept
+    read = read_work(work)
+    report = asdict(read.report)
+    write_text(place.with_suffix(".txt"), read.text)
+    write_json(place, {"report": report, "sha256": digest(report)})
+    return read
+
+
+def _kept(place: Path) -> ReadWork | None:
+    """Return the work that is kept at a place; None without one, or if it was changed there."""
+    try:
+        kept = read_json(place)
+        if kept["sha256"] != digest(kept["report"]):
+            return None
+        report = Report(**kept["report"])
+        text = place.with_suffix(".txt").read_bytes().decode()  # as written: "\r" stays
+    except (OSError, ValueError, TypeError, KeyError, InputError):
+        return None
+    return ReadWork(text, report) if _sha256(text) == report.sha256 else None
 
 
 @cache
 def report_of(work: Work) -> Report:
-    """Return what is told of a work, read now or, if its files and the readers are the same, before."""
-    kept = _kept(work)
-    if not kept.exists():
-        text, report = read_work(work)
-        write_text(kept.with_suffix(".txt"), text)
-        write_json(kept, asdict(report))
-    return Report(**read_json(kept))
-
-
-def text_of(work: Work) -> str:
-    """Return the text of a work, as `report_of`."""
-    report_of(work)
-    return _kept(work).with_suffix(".txt").read_text(encoding="utf-8")
-
-
-def _kept(work: Work) -> Path:
-    contents = [[file.suffix.lower(), content_of(str(file))] for file in work.files]
-    return KEPT / f"{digest([contents, *_readers()])[:32]}.json"
+    """Return what is told of a work, which is checked once by a process."""
+    return stored_work(work).report
 
 
 @cache
@@ -152,22 +197,8 @@ def _readers() -> list[str]:
             versions.append(version(package))
         except PackageNotFoundError:
             versions.append("")
-    return [
-        *versions,
-        *(sha256_file(Path(__file__).with_name(file)) for file in ("documents.py", "layout.py", "works.py")),
-    ]
-
-
-def about_work(work: Work) -> dict[str, str]:
-    """Return the columns that name a work in a row of a `local` benchmark."""
-    report = report_of(work)
-    return {"document": work.name, "title": report.title, "author": report.author}
-
-
-def work_rows(path: Path) -> Iterator[tuple[str, dict[str, str | None]]]:
-    """Yield the works of a folder, or a document, whole: each with its place, as a row of a `local` benchmark."""
-    for work in works_in(path)[0]:
-        yield str(work.path), {"id": work.name, "text": text_of(work), "label": None, **about_work(work)}
+    code = [sha256_file(Path(__file__).with_name(file)) for file in ("documents.py", "layout.py", "works.py")]
+    return versions + code
 
 
 def files_of_works(path: Path) -> Sequence[Path]:

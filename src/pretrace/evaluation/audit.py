@@ -281,7 +281,7 @@ def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterat
 
 
 def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) -> list[int]:
-    """Return the places of the methods that see the model; of questions only where no method reads token probabilities.
+    """Return the places of methods but controls; of questions only where no method reads token probabilities.
 
     Without methods in which more than `LEVEL` of the texts tie at the highest score, such as SURP where many texts have
     no surprising token: no suspect can exceed them.

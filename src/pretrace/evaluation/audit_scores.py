@@ -74,8 +74,7 @@ def audit_scores(scored: ScoredBenchmark, conditions: Conditions, *, same: bool 
     rows = rows[rows["asks"] | rows["reference"].isin([*conditions.references, ""])]
     rows = rows.merge(_default_settings(rows), on=OF_METHOD)
     if not same:
-        controls = [method for method in methods if known.is_control(method)]
-        bound = rows["draw"].notna() | (rows["method"].isin(controls) & ~rows["asks"])
+        bound = rows["draw"].notna() | rows["method"].map(known.reads_benchmark).astype(bool)
         if bound.any():
             log.info("%s: left out of the audit, because they use the labels or shots of their own benchmark: %s",
                      scored.name, ", ".join(sorted(rows.loc[bound, "method"].unique())))  # fmt: skip

@@ -2,12 +2,12 @@
 
 Hayes et al., Measuring memorization in language models via probabilistic extraction, 2024 (arXiv 2410.19482); Cooper et
 al., Extracting memorized pieces of (copyrighted) books from open-weight language models, 2025 (arXiv 2505.12546). Both
-cut texts into prefix and suffix, 50 tokens each. With the whole text before a window as its context, every window is
-a sum over the tokens of one pass.
+cut texts into prefix and suffix, 50 tokens each. Here the model reads the whole text before a window, so that every
+window is a sum over the tokens of one pass.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import pairwise
 from math import log
 from typing import Any
@@ -23,7 +23,7 @@ from pretrace.passes.index import PassIndex
 from pretrace.passes.requests import TOP
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log as logger
-from pretrace.views.readings import PAST_CONTEXT, PassKey, Reading, Windows
+from pretrace.views.readings import PassKey, Reading
 
 WINDOWS = [
     "subset", "length", "document", "label", "text_id", "tokens", "at", "suffix", "log_p", "log_p_top", "greedy",
@@ -33,8 +33,8 @@ WINDOWS = [
 the probability that the suffix is emitted after what is read before it, at temperature 1 and with top-40 sampling
 (missing where that is 0); whether greedy decoding emits it; the same ln with top-40 sampling for the `FIFTY` tokens
 from there on, where as many are before them and they do not repeat the text; whether it `repeats` its own text, so that
-a model that never saw the text could copy it; its first `token` in words ("" where a prefix was cut); the suffix in
-words (`passage`; of windows that overlap, the likeliest's, else "")."""
+a model that never saw the text could copy it; its first `token` in words; the suffix in words (`passage`; of windows
+that overlap, the likeliest's, else "")."""
 
 FIFTY = 50
 """Tokens of prefix and of suffix in the literature."""
@@ -42,7 +42,7 @@ FIFTY = 50
 SHARES = ["extractable", "in_tries", "sampled", "greedy", "fifty"]
 SUMMARY = [
     "subset", "length", "unit", "document", "label", "texts", "short", "tokens", "measured", *SHARES, "longest_run",
-    "nonmembers", "p", "known", "windows", "extractable_windows", "repeats", "prefix", "suffix", "least", "threshold",
+    "nonmembers", "p", "known", "windows", "extractable_windows", "repeats", "suffix", "least", "threshold",
     "tries",
 ]  # fmt: skip
 """A row a class (`unit`) and a row a document: its texts, those of them too `short` for a window, the tokens of the
@@ -52,8 +52,7 @@ at least once in `tries` top-40 samples with a probability of one half, that gre
 after as many (missing where no text has one). Tokens of the longest stretch of extractable windows; the share of known
 non-members' tokens that are extractable; a document's p, the share of known non-members' documents with at least its
 share, itself counted, and how many such documents are `known`; its windows that do not repeat the text, those of them
-that are extractable, those that repeat it; and the run's settings (`prefix` missing where all tokens before a window
-are read; `least`: the tokens that a window takes)."""
+that are extractable, those that repeat it; and the run's settings (`least`: the tokens that a window takes)."""
 
 Decode = Callable[[Sequence[Sequence[int]]], Sequence[str]]
 """Token ids of several passages -> the passages."""
@@ -78,12 +77,11 @@ def windows_of(
 ) -> pd.DataFrame:
     """Return the table of `WINDOWS` from stored passes, in the order of the texts.
 
-    `extraction` has the keys of a run's `extraction` and its start token; its windows have a prefix of their own, or
-    all of the text before them. Texts that are too short for a window have none.
+    `extraction` has the keys of a run's `extraction` and its start token. Texts that are too short for a window have
+    none.
     """
     texts = benchmark.set_index("text_id")[["subset", "length", "document", "label"]]
-    measured = _cut_windows if "prefix" in extraction else _windows_in_context
-    parts = list(measured(index, Reading("original", extraction["start_token"]), extraction, decode))
+    parts = list(_windows_in_context(index, extraction, decode))
     frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=[*_TYPES]).astype(_TYPES)
     if frame.empty:
         message = "%s: no text has the %d tokens that a window takes: give longer texts, or lower the run's extraction."
@@ -100,37 +98,15 @@ def windows_of(
 
 def window_tokens(extraction: Mapping[str, Any]) -> int:
     """Return the tokens that a window and what is read before it take at least."""
-    return int(extraction["suffix"] + extraction.get("prefix", extraction.get("context")))
-
-
-def _cut_windows(
-    index: PassIndex, plain: Reading, extraction: Mapping[str, Any], decode: Decode
-) -> Iterator[pd.DataFrame]:
-    """Yield the windows that were read after a prefix of their own."""
-    reading = replace(plain, windows=Windows(*(extraction[key] for key in Windows._fields)))
-    for key in _keys(index, reading, extraction):
-        for batch in index.batches(key, _ROWS_AT_ONCE):
-            rows = batch.to_pandas()
-            numbers = {key: np.stack(rows[key].to_list()).astype(kind) for key, kind in _NUMBERS.items()}
-            columns = {
-                "text_id": rows["text_id"],
-                "tokens": rows["n_tokens"].astype("int64"),
-                "at": rows["variant"].astype("int64"),
-                "suffix": extraction["suffix"],
-                "log_p_fifty": np.nan,
-                "repeats": False,
-                "token": "",
-                "passage": decode(numbers["token_ids"].tolist()),
-            }
-            yield pd.DataFrame(columns | _sums(_of_tokens(numbers)))
+    return int(extraction["suffix"] + extraction["context"])
 
 
 def _windows_in_context(
-    index: PassIndex, plain: Reading, extraction: Mapping[str, Any], decode: Decode
+    index: PassIndex, extraction: Mapping[str, Any], decode: Decode
 ) -> Iterator[pd.DataFrame]:
     """Yield the windows of texts that were read whole: each follows all tokens before it."""
-    for key in _keys(index, plain, extraction):
-        beyond = _past_context(index, key.with_changes(windows=PAST_CONTEXT), extraction)
+    for key in _keys(index, Reading("original", extraction["start_token"]), extraction):
+        beyond = _past_context(index, key.with_changes(past_context=True), extraction)
         for batch in index.batches(key, _ROWS_AT_ONCE):
             for row in batch.to_pandas().to_dict("records"):
                 windows = _windows_of_text([row, *beyond.get(row["text_id"], [])], extraction, decode)
@@ -285,7 +261,7 @@ def summarise(
     """
     texts = texts.assign(document=texts["document"].where(texts["document"].ne(""), texts["text_id"]))
     texts = texts.join(_counts_of_texts(windows, extraction), on="text_id")
-    settings = {key: extraction.get(key) for key in ("prefix", "suffix", "threshold", "tries")}
+    settings = {key: extraction.get(key) for key in ("suffix", "threshold", "tries")}
     settings["least"] = window_tokens(extraction)
     known, rows = texts, []
     if elsewhere is not None:
@@ -309,7 +285,7 @@ def summarise(
             others = shares.drop(unit["document"], errors="ignore") if itself else shares
             p = float(empirical_p(unit["extractable"], others)) if len(others) else None
             rows.append({"unit": "document", **keys, **unit, "known": len(others), "p": p})
-    whole = dict.fromkeys(("label", "length", "prefix", "known"), "Int64")
+    whole = dict.fromkeys(("label", "length", "known"), "Int64")
     return pd.DataFrame(rows).reindex(columns=SUMMARY).astype(whole)
 
 
@@ -335,7 +311,7 @@ def _counts_of_texts(windows: pd.DataFrame, extraction: Mapping[str, Any]) -> pd
         tokens_covered: dict[str, float] = {
             name: count_covered(begins, size) for name, begins in places.items()
         }
-        has_fifty = "prefix" not in extraction and tokens >= 2 * FIFTY
+        has_fifty = tokens >= 2 * FIFTY
         tokens_covered["fifty"] = count_covered(own.loc[own["fifty"], "at"], FIFTY) if has_fifty else np.nan
         number = [len(counted), len(places["extractable"]), len(own) - len(counted)]
         rows[text_id] = [tokens, *tokens_covered.values(), *number, longest_run(places["extractable"], size)]

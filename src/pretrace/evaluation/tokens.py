@@ -57,7 +57,7 @@ class Passes:
         return [
             key
             for key in self.index.rows
-            if key.slice in slices and not key.reading.altered and key.reading.windows is None
+            if key.slice in slices and not key.reading.altered and not key.reading.past_context
         ]
 
     def complete(self, texts: pd.DataFrame) -> list[Reading]:

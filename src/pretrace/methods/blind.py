@@ -8,7 +8,7 @@ from pretrace.methods.statistics import LabelledTexts
 from pretrace.runtime.logs import log
 
 
-@method("blind", needs=("texts",), cross_fitted=True)
+@method("blind", needs=("texts",), control="no model", cross_fitted=True)
 def blind(texts: LabelledTexts) -> dict[str, float]:
     """Similarity of a text to the members, by a bag-of-words classifier that sees no model: id -> score.
 

@@ -5,7 +5,7 @@ from pretrace.methods.registry import method
 from pretrace.methods.statistics import LabelledTexts, Natural
 
 
-@method("prefix_similarity", needs=("texts", "nonmember_prefix", "member_prefix"))
+@method("prefix_similarity", needs=("texts", "nonmember_prefix", "member_prefix"), control="no model")
 def prefix_similarity(texts: LabelledTexts, *, shots: Natural = 7) -> dict[str, float]:
     """Cosine of a text with the member prefix minus that with the non-member prefix: text id -> score.
 

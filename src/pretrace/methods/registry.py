@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 from pretrace.runtime.errors import InputError, nearest
 
 Value = bool | int | float | str
+Control = Literal["", "no model", "no true token"]
 F = TypeVar("F", bound=Callable[..., Any])
 
 NEEDS: dict[str, str] = {
@@ -111,7 +112,7 @@ class Method:
     empty_parameter  the parameter that is the score of a text with nothing to score, "" without one
     cross_fitted     whether a text's score is learned from the labels of the other folds, so that intervals are wider
     on_request       whether runs have this control only if they name it
-    control          whether a method that asks questions sees no model
+    control          what a control does not see, so that its results show no knowledge of the text; "" for others
     options          whether it chooses among a passage and its paraphrases, so that a score names the paraphraser
     """
 
@@ -126,7 +127,7 @@ class Method:
     empty_parameter: str = ""
     cross_fitted: bool = False
     on_request: bool = False
-    control: bool = False
+    control: Control = ""
     options: bool = False
     function: Callable[..., Any] = field(default=lambda text: None, repr=False)
 
@@ -157,8 +158,8 @@ QUESTION_METHODS: dict[str, Method] = {
         Method("de_cop", (), {"calibration": "none"}, types={"calibration": Calibration}, options=True),
         Method("completion", (), {"k": 32}, {"k": (32, 50)}, {"k": Annotated[int, (0, inf)]}),
         Method("name_cloze"),
-        Method("longest_option", control=True, options=True),
-        Method("odd_one_out", control=True, options=True),
+        Method("longest_option", control="no model", options=True),
+        Method("odd_one_out", control="no model", options=True),
     )
 }
 """The methods that ask questions, in the order of every table. `k`: tokens of a prefix."""
@@ -201,6 +202,8 @@ def _mistakes(entry: Method) -> Iterator[str]:
             yield f"unknown need '{need}': {nearest(need, NEEDS)}"
     if len(INPUTS.keys() & set(entry.needs)) > 1:
         yield f"a score names one reference; it cannot need several of {', '.join(INPUTS)}."
+    if entry.scope == "benchmark" and entry.control != "no model":
+        yield "it reads the texts without a model. Add control='no model'."
     conditions = [name for only in entry.only_for.values() for name in only]
     named = [*entry.grid, *entry.convention, *entry.costly, *conditions, entry.empty_parameter]
     for name in filter(None, named):

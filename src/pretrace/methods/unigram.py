@@ -7,7 +7,7 @@ from pretrace.methods.registry import method
 from pretrace.methods.statistics import LabelledTexts
 
 
-@method("unigram", needs=("texts", "stream"), on_request=True)
+@method("unigram", needs=("texts", "stream"), control="no model", on_request=True)
 def unigram(texts: LabelledTexts) -> dict[str, float]:
     """Mean ln q(w) (nats) over a text's words: the log-likelihood of a unigram model of the training stream.
 

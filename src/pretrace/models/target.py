@@ -62,15 +62,22 @@ class Target:
         transformers.utils.logging.disable_progress_bar()
         safe = {"local_files_only": True, "use_safetensors": True}
         options = safe | {"trust_remote_code": self.checkpoint.remote_code, "output_loading_info": True}
+        too_large = InputError(
+            f"{path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
+            "or set quantise: 8 or 4 for this model."
+        )
         with explain_failure(f"transformers cannot load {path}"):
             load = loader_of(config, path).from_pretrained
-            model, loading = load(path, config=config, dtype=self._computes_in, **options, **placement)
+            try:
+                model, loading = load(path, config=config, dtype=self._computes_in, **options, **placement)
+            except ValueError as error:
+                # what is left over goes to the disk: of a mixture of experts transformers refuses that
+                if "offload_folder" in str(error):
+                    raise too_large from error
+                raise
         check_weights(model, loading, self.checkpoint)
         if any(weight.device.type == "meta" for weight in model.parameters()):
-            raise InputError(
-                f"{path} does not fit on the GPUs of this job: ask for more of them (resources: gpu) "
-                "or set quantise: 8 or 4 for this model."
-            )
+            raise too_large
         devices = getattr(model, "hf_device_map", self.device)
         check_causal(model.eval(), path)
         log.info("loaded %s: %s on %s", path, self.dtype, devices)

@@ -32,7 +32,7 @@ from pretrace.runtime.files import write_json
 from pretrace.runtime.left import work_left
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
-from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest
+from pretrace.views.readings import PassKey, PassRequest
 from pretrace.views.stored import ViewTexts
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ def _plan_tasks(
             tokens = sum(1 + len(request.tokens) for request in chunk)
             key = chunk_key(chunk, read, prompt_prefix, target=target, **settings)
             chunks.append(_Chunk(key, len(chunk), tokens))
-        if chunks or reading.windows != PAST_CONTEXT:
+        if chunks or not reading.past_context:
             tasks[read.key] = _Task(read, prompt_prefix, chunks, requests)
     return [tasks[read.key] for read in passes if read.key in tasks]
 

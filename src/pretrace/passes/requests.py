@@ -12,8 +12,7 @@ import pandas as pd
 
 from pretrace.benchmarks.slices import Slice, chosen_slices, slices_of
 from pretrace.passes.prompt_prefix import NO_SHOT, PromptPrefix
-from pretrace.runtime.errors import InputError
-from pretrace.views.readings import PAST_CONTEXT, PassKey, PassRequest, Windows
+from pretrace.views.readings import PassKey, PassRequest
 from pretrace.views.stored import ViewTexts, rendered_texts
 
 if TYPE_CHECKING:
@@ -64,9 +63,9 @@ class Request:
     """One text as the model is asked.
 
     tokens     int32, all ids after the prompt prefix: its inner start token, if any, then the text's tokens,
-               cut to the context; or the ids of one window or stretch, `variant` the place of the first scored one
+               cut to the context; or the ids of one stretch, `variant` the place of the first scored one
     n_tokens   of the text, before it was cut
-    given      of `tokens`, how many at the beginning are only read: the prefix of a window or stretch
+    given      of `tokens`, how many at the beginning of a stretch are only read
     """
 
     text_id: str
@@ -77,7 +76,8 @@ class Request:
     given: int = 0
 
     def scored_tokens(self, prompt_prefix: PromptPrefix) -> np.ndarray:
-        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a suffix.
+        """Return the tokens with a probability: all after a prompt prefix, else all but the first; or a stretch's
+        second half.
 
         None after a prefix that lost all its shots.
         """
@@ -189,9 +189,6 @@ def chunks_of(
 
     Each request counts as one token more. A chunk is as long as it can be; a longer request is a chunk alone. So a
     text that is added at the end changes the last chunk, and any other change those behind it, too.
-
-    Raises:
-        InputError: the windows of a text are longer than the context.
     """
     chunk: list[Request] = []
     size = 0
@@ -231,8 +228,8 @@ def chunk_key(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
-    if cut := read.key.reading.windows:
-        how["windows"] = [cut, target.context] if cut == PAST_CONTEXT else cut
+    if read.key.reading.past_context:
+        how["windows"] = ["past_context", target.context]
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())
     for request in chunk:
         about = (request.text_id, request.variant, request.n_tokens, len(request.tokens))
@@ -244,15 +241,8 @@ def _requests(
     read: Pass, texts: Iterable[Tokenized], prompt_prefix: PromptPrefix, context: int | None
 ) -> Iterator[Request]:
     room = None if context is None else context - len(prompt_prefix.ids) - len(prompt_prefix.inner)
-    cut = read.key.reading.windows
-    if cut == PAST_CONTEXT:
+    if read.key.reading.past_context:
         return chain.from_iterable(_stretches(*text, room) for text in texts)
-    if cut:
-        if context is not None and sum(cut[:2]) > context:
-            raise InputError(
-                f"extraction: prefix and suffix are {sum(cut[:2])} tokens, and the model reads {context} at most."
-            )
-        return chain.from_iterable(_windows(*text, cut, len(prompt_prefix.ids)) for text in texts)
     return (_request(*text, prompt_prefix.inner, room) for text in texts)
 
 
@@ -262,18 +252,6 @@ def _request(
     fitting = ids[:room]
     tokens = np.concatenate([np.asarray(inner, dtype=np.int32), fitting]) if inner and len(ids) else fitting
     return Request(text_id, variant, tokens, len(ids), len(fitting) < len(ids))
-
-
-def _windows(text_id: str, _: int, ids: np.ndarray, cut: Windows, before: int) -> Iterator[Request]:
-    """Yield windows of a text that begin every `stride` tokens: the suffix is scored after the prefix alone.
-
-    The `before` start tokens count among the prefix, as in
-    github.com/pasta41/book-extraction-science. A window that the text ends in is left out.
-    """
-    prefix, suffix, stride = cut
-    given = prefix - before
-    for place in range(given, len(ids) - suffix + 1, stride):
-        yield Request(text_id, place, ids[place - given : place + suffix], len(ids), given=given)
 
 
 def _stretches(text_id: str, _: int, ids: np.ndarray, room: int | None) -> Iterator[Request]:

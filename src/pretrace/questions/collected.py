@@ -20,7 +20,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
-from pretrace.benchmarks.rows import Columns, Label, Length, Name, Named, Row, WholeNumber, checked_row, rows
+from pretrace.benchmarks.columns import (
+    Columns,
+    Label,
+    Length,
+    Name,
+    Named,
+    WholeNumber,
+    checked_row,
+    only_of,
+)
+from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.slices import Slice
 from pretrace.questions.answering import OPTION_LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.runtime.errors import InputError, explain_failure, nearest
@@ -43,8 +54,8 @@ SCORES = {
 """The method in the released scores -> ours, and its setting. Theirs are lower for members, ours higher."""
 
 
-def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> None:
-    """Read the answers; raise `InputError` (file, row, column, remedy) at the first mistake.
+def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> set[Slice]:
+    """Read the answers and return their slices; raise `InputError` (file, row, column, remedy) at the first mistake.
 
     With `model`, the file is the released one. With `metrics`, it needs documents of both labels.
     """
@@ -57,6 +68,8 @@ def check_answers(path: Path, model: str | None = None, *, metrics: bool) -> Non
         )
     if answers["answer"].null_count == len(answers):
         raise InputError(f"{path}: no answer is usable; 'answer' must hold a letter, A, B, C or D.")
+    slices = answers.group_by(["subset", "length"]).aggregate([]).to_pylist()
+    return {Slice(part["subset"], part["length"]) for part in slices}
 
 
 def read_answers(path: Path, model: str | None = None) -> "pa.Table":
@@ -206,7 +219,7 @@ _NOTHING: Row = dict.fromkeys(("setting", "subset", "paraphraser"), "") | dict.f
 
 def _read_rows(path: Path) -> Iterator[tuple[str, Row]]:
     """Yield each row with its place as a row of the answers table (`table.ANSWER_SCHEMA`), checked."""
-    for where, row in rows(path):
+    for where, row in rows(path, only_of(Choice, Written)):
         task = str(row.get("task") or "de_cop")
         if task not in QUESTION_METHODS:
             raise InputError(f"{where}: unknown task '{task}': {nearest(task, QUESTION_METHODS)}")
@@ -357,7 +370,8 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
     """
     places: dict[str, str] = {}
     scores = []
-    for where, row in rows(path):
+    needed = ["book", *(f"{model}:{name}" for name in SCORES)]
+    for where, row in rows(path, lambda _, names: [name for name in needed if name in names]):
         title = checked_row(where, row, ReleasedBook)["book"]
         if title in places:
             before = f"'{title}' has scores before, at {places[title]}"

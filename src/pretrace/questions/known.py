@@ -6,13 +6,14 @@ from typing import Any
 
 from pretrace import methods
 from pretrace.methods import cross_fitted, empty_score, is_limit, parse_setting, settings
-from pretrace.methods.registry import QUESTION_METHODS, Method, Value
+from pretrace.methods.registry import QUESTION_METHODS, Control, Method, Value
 from pretrace.runtime.errors import InputError, nearest
 
 __all__ = [
     "METHODS",
     "QUESTION_CONTROLS",
     "QUESTION_METHODS",
+    "control_of",
     "controls_of",
     "cross_fitted",
     "empty_score",
@@ -21,6 +22,7 @@ __all__ = [
     "is_question",
     "parse_setting",
     "question_settings",
+    "reads_benchmark",
 ]  # fmt: skip
 
 METHODS: Mapping[str, Method] = ChainMap(methods.METHODS, QUESTION_METHODS)
@@ -35,9 +37,20 @@ def is_question(method: str) -> bool:
 
 
 def is_control(method: str) -> bool:
-    """Return whether a method, or a variant of one, sees no model, so that its results show nothing about one."""
+    """Return whether a method, or a variant of one, is a control: its results show no knowledge of the text."""
+    return control_of(method) != ""
+
+
+def control_of(method: str) -> Control:
+    """Return what a control, or a variant of one, does not see; "" for other methods."""
     entry = METHODS.get(method.split(";")[0])
-    return entry is not None and (entry.control or entry.scope == "benchmark")
+    return "" if entry is None else entry.control
+
+
+def reads_benchmark(method: str) -> bool:
+    """Return whether a method scores texts by the labels or shots of their benchmark, without a model."""
+    entry = METHODS.get(method)
+    return entry is not None and entry.scope == "benchmark"
 
 
 def question_settings(id: str, parameters: Mapping[str, Any] | None = None) -> list[dict[str, Value]]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from pretrace.evaluation.metrics import FEW_TEXTS
-from pretrace.questions.known import is_control
+from pretrace.questions.known import control_of, is_control
 
 PAPERS = {"dc_pdd": "DC-PDD", "con_recall": "Con-ReCall", "surp": "SURP", "de_cop": "DE-COP"}
 """The papers whose tables and figures there are, which begin an artifact's slug."""
@@ -133,8 +133,9 @@ def method_label(method: str) -> str:
 
 
 def marked_label(method: str) -> str:
-    """Return the name of a method in a row or a legend; a control's says that it sees no model."""
-    return method_label(method) + " (no model)" * is_control(method)
+    """Return the name of a method in a row or a legend; a control's says what it does not see."""
+    control = control_of(method)
+    return f"{method_label(method)} ({control})" if control else method_label(method)
 
 
 def view_label(view: str, names: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -55,7 +55,6 @@ def render_report(
     configuration: str,
     provenance: Mapping[str, Any],
     warnings: Sequence[str] = (),
-    names: Sequence[tuple[str, Sequence[tuple[str, str]]]] = (),
     left_out: Sequence[Mapping[str, Any]] = (),
     shots: Mapping[str, Sequence[str]] | None = None,
     sealed: Sequence[tuple[str, str]] = (),
@@ -64,10 +63,10 @@ def render_report(
 ) -> str:
     """Write `folder`/report.html from the artifacts' files in `folder` (results/{study}); return the page.
 
-    `configuration` is YAML text, shown as it is; `names` is what `glossary` says of the artifacts. `left_out`: model,
-    benchmark, methods and reason of what was not computed. `shots`: as `shots_of`. `sealed`: what the page
-    says of the sealed plan. `cover`: headings and texts of a first page, which then has `cautions` and the boxes of
-    tables above them. Equal arguments and files give equal bytes.
+    `configuration` is YAML text, shown as it is. `left_out`: model, benchmark, methods and reason of what was not
+    computed. `shots`: as `shots_of`. `sealed`: what the page says of the sealed plan. `cover`: headings and texts of a
+    first page, which then has `cautions` and the boxes of tables above them. Equal arguments and files give equal
+    bytes.
     Raises `InputError` where a file of an artifact is missing.
     """
     shown, boxes = [_section(artifact, folder) for artifact in artifacts], ""
@@ -103,7 +102,6 @@ def render_report(
         packages=sorted((provenance.get("packages") or {}).items()),
         passes=provenance.get("passes") or [],
         warnings=warnings,
-        names=names,
     )
     write_text(folder / "report.html", page)
     return page

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from pretrace.benchmarks.slices import whole_numbers
 from pretrace.evaluation.averages import Record, averages_of, number, over_draws, test_record
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
@@ -186,11 +187,10 @@ class Results:
             there = there[meant]
         elif there["subset"].eq("").any():
             there = there[there["subset"] == ""]
-        panels = [
-            panel.replaced(subset=subset, length=None if pd.isna(length) else int(length))
-            for subset, length in there.itertuples(index=False)
-            if panel.length in (length, None)
-        ]
+        panels = []
+        for subset, length in zip(there["subset"], whole_numbers(there["length"]), strict=True):
+            if panel.length in (length, None):
+                panels.append(panel.replaced(subset=subset, length=length))
         if len(panels) > 1 and panel.label is not None:
             return [place.replaced(label=f"{panel.label}{place.place}") for place in panels]
         return panels or [panel.replaced(subset=panel.subset or "")]

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 _CONTROLS = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069]"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ud800-\udfff]"
 )
 
 
 def printable(text: str) -> str:
     """Escape control characters and marks of direction: names of others could clear a terminal or write lines of ours.
 
-    Line ends and tabs stay.
+    Bytes of a file's name that are not UTF-8 are escaped, too: no terminal could show them. Line ends and tabs stay.
     """
     return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
 

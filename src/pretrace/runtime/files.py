@@ -226,6 +226,32 @@ def kind_of(path: str) -> str:
         return ""
 
 
+def files_in(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the files of a folder and of the folders in it, those behind links too; and what is not read.
+
+    That is what a broken link or one to a folder above it, or a second link to one folder, stands for, and devices.
+    """
+    files: list[Path] = []
+    unread: list[Path] = []
+    walked: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True, onerror=_refuse_folder):
+        place = os.path.realpath(root)
+        if place in walked:
+            unread.append(Path(root))
+            folders.clear()
+            continue
+        walked.add(place)
+        folders.sort()
+        for name in sorted(names):
+            path = Path(root, name)
+            (files if path.is_file() else unread).append(path)
+    return files, unread
+
+
+def _refuse_folder(error: OSError) -> None:
+    raise InputError(f"{error.filename} cannot be read ({error.strerror}). {remedy(error)}") from error
+
+
 def sha256_file(path: str | Path) -> str:
     with Path(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -247,7 +273,7 @@ def content_of(path: str) -> str:
     """
     own = Path(path)
     if own.is_dir():
-        files = (file for file in sorted(own.rglob("*")) if file.is_file())
+        files, _ = files_in(own)
         return digest({str(file.relative_to(own)): content_of(str(file)) for file in files})
     if not own.is_file():
         return ""

@@ -19,7 +19,7 @@ from typing import Literal, NamedTuple, TypeVar
 import yaml
 
 from pretrace.runtime.errors import InputError, remedy
-from pretrace.runtime.files import atomic_path, read_json, sha256_file, write_json
+from pretrace.runtime.files import atomic_path, files_in, read_json, sha256_file, write_json
 from pretrace.runtime.logs import log
 
 RepositoryKind = Literal["model", "dataset"]
@@ -207,8 +207,8 @@ def fetched_files(source: Path) -> list[tuple[str, Path]]:
     """
     source = Path(source)
     if source.is_dir():
-        own = (path for path in source.rglob("*") if path.is_file())
-        return sorted((path.relative_to(source).as_posix(), path) for path in own)
+        files, _ = files_in(source)
+        return sorted((path.relative_to(source).as_posix(), path) for path in files)
     if source.name != MANIFEST:
         return [(source.name, source)]
     return sorted(

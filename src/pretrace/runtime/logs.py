@@ -59,7 +59,9 @@ class _Terminal(logging.StreamHandler[TextIO]):
     def emit(self, record: logging.LogRecord) -> None:
         if getattr(record, "file_only", False):
             return
-        if record.levelno >= logging.ERROR:
+        if getattr(record, "on_terminal", False):
+            super().emit(record)
+        elif record.levelno >= logging.ERROR:
             super().emit(record)
             self._last = None
         else:
@@ -68,6 +70,11 @@ class _Terminal(logging.StreamHandler[TextIO]):
     def finish(self) -> None:
         if self._last is not None and not self.stream.isatty():
             self.stream.write(printable(f"{self._name}: {self._last.getMessage()}") + "\n")
+
+
+def tell(message: str, *values: object) -> None:
+    """Log a warning that the terminal shows, too: what of a user's input takes no part."""
+    log.warning(message, *values, extra={"on_terminal": True})
 
 
 def print_answer(lines: Iterable[str]) -> None:

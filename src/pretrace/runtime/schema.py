@@ -454,6 +454,7 @@ _PLAIN = {
     "too_short": "it has {actual_length} entries and needs at least {min_length}",
     "too_long": "it has more than {max_length}",
     "string_too_short": "it is empty",
+    "string_unicode": "it is not UTF-8; if it names a file, rename the file",
     "string_too_long": "it has more than {max_length} characters",
     "greater_than": "it must be above {gt:g}",
     "greater_than_equal": "it must be at least {ge:g}",

@@ -439,6 +439,14 @@ def resolve_artifact(
     return artifact.model_copy(update={"panels": filled})
 
 
+class Choice(NamedTuple):
+    """Values that a panel or an option names of its runs, and those that the runs offer; None: not known here."""
+
+    key: str
+    named: Iterable[Any]
+    offered: Collection[Any] | None
+
+
 def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmarks, where: str) -> None:
     """Check that the runs of each panel have what it and the artifact's options choose of them.
 
@@ -448,55 +456,95 @@ def check_choices(artifact: Artifact, runs: Sequence[Run], benchmarks: Benchmark
     if artifact.unavailable:
         return
     readers = runs_by_pair(runs)
-    shown = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
+    shown: list[Run] = []
+    for pair in dict.fromkeys(panel.pair for panel in artifact.panels):
+        shown += readers.get(pair, [])
+    # once for all panels: a study may have thousands
+    settings_shown = settings_scored(shown)
     for number, panel in enumerate(artifact.panels):
-        own, entry = readers.get(panel.pair, []), benchmarks.entries[panel.benchmark]
-        choices: list[tuple[str, Iterable[Any], set[Any] | None]] = [
-            (f"panels.{number}.subset", {panel.subset} - {"", EACH}, _parts_of(entry, "subsets", own)),
-            (f"panels.{number}.length", [panel.length], _parts_of(entry, "lengths", own)),
-            (f"panels.{number}.start_token", [panel.start_token], {run.start_token for run in own} or None),
-            *(_choices_of_runs(artifact, panel, own, number, shown) if own else ()),
-        ]
-        for key, names, offered in choices:
-            for name in names:
-                if offered is not None and name is not None and name not in offered:
-                    raise InputError(f"{where}.{key}: no run of {panel.model} on {panel.benchmark} has "
-                                     f"{shorten(repr(name))}: {nearest(name, map(str, offered))}")  # fmt: skip
+        own = readers.get(panel.pair, [])
+        place = f"panels.{number}"
+        choices = _parts_chosen(panel, place, own, benchmarks.entries[panel.benchmark])
+        if own:
+            choices += _choices_of_runs(artifact, panel, place, own, settings_shown)
+        for choice in choices:
+            _require_offered(choice, panel, where)
+
+
+def _require_offered(choice: Choice, panel: Panel, where: str) -> None:
+    """Raise `InputError` if a panel or option names what its runs do not have."""
+    if choice.offered is None:
+        return
+    for name in choice.named:
+        if name is not None and name not in choice.offered:
+            raise InputError(f"{where}.{choice.key}: no run of {panel.model} on {panel.benchmark} has "
+                             f"{shorten(repr(name))}: {nearest(name, map(str, choice.offered))}")  # fmt: skip
+
+
+def _parts_chosen(panel: Panel, place: str, runs: Sequence[Run], entry: BenchmarkEntry) -> list[Choice]:
+    """Return the parts of its benchmark that a panel names, and its start token."""
+    start_tokens = {run.start_token for run in runs} or None
+    return [
+        Choice(f"{place}.subset", {panel.subset} - {"", EACH}, _parts_of(entry, "subsets", runs)),
+        Choice(f"{place}.length", [panel.length], _parts_of(entry, "lengths", runs)),
+        Choice(f"{place}.start_token", [panel.start_token], start_tokens),
+    ]
 
 
 def _choices_of_runs(
-    artifact: Artifact, panel: Panel, runs: Sequence[Run], number: int, shown: Sequence[Run]
-) -> Iterator[tuple[str, Iterable[Any], set[Any] | None]]:
-    """Yield what a panel and the artifact's options name of runs, by key, and what the runs have.
+    artifact: Artifact, panel: Panel, place: str, runs: Sequence[Run], settings_shown: "Settings"
+) -> list[Choice]:
+    """Return what a panel and the artifact's options name of the panel's runs.
 
-    `shown`: the runs of all panels. A method that some of them compute leaves the others' panels empty, with a reason.
+    `settings_shown`: the settings of the runs of all panels. A method that only some of them compute leaves the other
+    panels empty, with a reason.
     """
-    options, scored, everywhere = artifact.options, settings_scored(runs), settings_scored(shown)
-    own = {name.partition(";")[0] for name in artifact.methods or scored}
-    written = [values for method in own & scored.keys() for values in scored[method].values()]
-    parameters = {
-        parameter
-        for method in {name.partition(";")[0] for name in artifact.methods or everywhere} & everywhere.keys()
-        for values in everywhere[method].values()
-        for parameter in values
-    }
-    # answers from elsewhere name paraphrasers of their own
-    elsewhere = any(run.questions and run.paraphraser is None for run in runs)
-    offered: dict[str, set[Any] | None] = {
-        "view": {view for run in runs for view in run.views},
-        "draw": {draw for run in runs for draw in run.draws},
-        "reference": None if elsewhere else {name for names in references_of([*runs]) for name in names},
-        "separator": {setting.get("separator", "none") for setting in written},
-    }
-    yield f"panels.{number}.references", panel.references or (), offered["reference"]
-    yield from ((f"options.across.{key}", names, offered[key]) for key, names in options.across.items())
-    yield "options.draws", options.draws, offered["draw"]
-    yield "options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters
-    yield "options.y", {options.y} - {""}, parameters
+    options = artifact.options
+    choices = []
+    if panel.references:
+        choices.append(Choice(f"{place}.references", panel.references, _references_offered(runs)))
+    for key, names in options.across.items():
+        choices.append(Choice(f"options.across.{key}", names, _offered_across(key, artifact.methods, runs)))
+    if options.draws:
+        choices.append(Choice("options.draws", options.draws, _draws_offered(runs)))
+    if options.x or options.y:
+        parameters = set[str]().union(*_parameters_of(artifact.methods, settings_shown))
+        choices.append(Choice("options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters))
+        choices.append(Choice("options.y", {options.y} - {""}, parameters))
     if method := options.method.partition(";")[0]:
-        yield "options.method", [method], {*everywhere}
-        names = {*scored[method]} if method in scored else None
-        yield "options.settings", (panel.settings or options.settings).values(), names
+        chosen = (panel.settings or options.settings).values()
+        choices.append(Choice("options.method", [method], settings_shown))
+        choices.append(Choice("options.settings", chosen, settings_scored(runs).get(method)))
+    return choices
+
+
+def _offered_across(key: str, methods: Sequence[str], runs: Sequence[Run]) -> Collection[Any] | None:
+    """Return what a key of `options.across` chooses among; None: not known here."""
+    match key:
+        case "view":
+            return set[str]().union(*[run.views for run in runs])
+        case "draw":
+            return _draws_offered(runs)
+        case "reference":
+            return _references_offered(runs)
+    return {setting.get("separator", "none") for setting in _parameters_of(methods, settings_scored(runs))}
+
+
+def _references_offered(runs: Sequence[Run]) -> set[str] | None:
+    """Return the inputs that runs name; None for answers from elsewhere, which name paraphrasers of their own."""
+    if any(run.questions and run.paraphraser is None for run in runs):
+        return None
+    return set[str]().union(*references_of(runs))
+
+
+def _draws_offered(runs: Sequence[Run]) -> set[int]:
+    return set[int]().union(*[run.draws for run in runs])
+
+
+def _parameters_of(named: Sequence[str], settings: "Settings") -> Iterator[dict[str, str]]:
+    """Yield the parameters of each setting of the named methods, or of all if none is named."""
+    for method in {name.partition(";")[0] for name in named or settings}:
+        yield from settings.get(method, {}).values()
 
 
 def methods_left_out(
@@ -518,11 +566,16 @@ def methods_left_out(
     return reasons
 
 
-def settings_scored(runs: Iterable[Run]) -> dict[str, dict[str, dict[str, str]]]:
-    """Return the parameters of every setting that runs compute, by method and the setting's name."""
-    scored: dict[str, dict[str, dict[str, str]]] = {}
-    for item in (item for run in runs for item in (*run.methods, *run.questions)):
-        scored[item.method] = scored.get(item.method, {}) | item.settings
+Settings = dict[str, dict[str, dict[str, str]]]
+"""The parameters of settings, by method and the setting's name."""
+
+
+def settings_scored(runs: Iterable[Run]) -> Settings:
+    """Return every setting that runs compute."""
+    scored: Settings = {}
+    for run in runs:
+        for item in (*run.methods, *run.questions):
+            scored.setdefault(item.method, {}).update(item.settings)
     return scored
 
 
@@ -654,22 +707,28 @@ def _runs_shown(runs: tuple[Run, ...], needs: frozenset[str], unit: str) -> tupl
     return tuple(run for run in runs if (run.questions if unit == "document" else run.methods))
 
 
-def references_of(runs: list[Run]) -> list[list[str]]:
+def references_of(runs: Sequence[Run]) -> list[list[str]]:
     """Return the names that runs give of each kind of input, as corpora or reference models, and the paraphraser."""
-    keys = [dict(run) for run in runs]
-    named = [[*dict.fromkeys(name for run in keys for name in kind.names(run))] for kind in INPUTS.values()]
-    paraphrasers = [run.paraphraser for run in runs if run.questions][:1]
-    return [names for names in [*named, [*filter(None, paraphrasers)]] if names]
+    references = []
+    for kind in INPUTS.values():
+        named: list[str] = []
+        for run in runs:
+            named += getattr(run, kind.key) if kind.key else run.inputs.get(kind.need, [])
+        references.append(list(dict.fromkeys(named)))
+    asking = [run.paraphraser for run in runs if run.questions]
+    if asking and asking[0]:
+        references.append([asking[0]])
+    return [names for names in references if names]
 
 
-def first_of_runs(runs: list[Run]) -> dict[str, Any]:
+def first_of_runs(runs: Sequence[Run]) -> dict[str, Any]:
     """Return a panel's default start token, and the first of each kind of reference that its runs name."""
     if not runs:
         return {}
     first: dict[str, Any] = {"start_token": runs[0].start_token}
-    if [run.paraphraser for run in runs if run.questions][:1] != [
-        None
-    ]:  # answers from elsewhere have any paraphraser
+    asking = [run for run in runs if run.questions]
+    # answers from elsewhere have any paraphraser
+    if not asking or asking[0].paraphraser is not None:
         first["references"] = [names[0] for names in references_of(runs)]
     return first
 

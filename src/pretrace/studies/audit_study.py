@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
@@ -11,14 +10,16 @@ from typing import Any
 
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.opening import FORMATS, stem_of
 from pretrace.benchmarks.passages import Cut
-from pretrace.benchmarks.rows import FORMATS, rows, stem_of
+from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.works import are_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
+from pretrace.runtime.names import check_path, make_name
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies.books import cut_of_sides, side_of
 from pretrace.studies.keys import Config, WrittenRun
@@ -64,11 +65,16 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
                 f"config: {key}: {shorten(file)} does not exist{place}; give works (a folder, or a file: "
                 f"{DOCUMENT_FORMATS}), or a file of passages: {FORMATS}."
             )
+    for key, value in inputs.items():
+        if kinds[key]:
+            check_path(value, f"config: {key}")
     slug, models = _model(config.model, kinds["model"], folder)
     here = "\n".join(_here(value, kinds[key]) for key, value in inputs.items())
-    short = hashlib.sha256(here.encode()).hexdigest()[:6]
+    short = hashlib.sha256(os.fsencode(here)).hexdigest()[:6]
     texts, known = Path(config.texts), None if config.known is None else Path(config.known)
-    name = "-".join([NAME, _slug(stem_of(texts))[:60], _slug(slug_of(config.model))[:25], short])
+    # the folder of Slurm's log of a job is named by the job's model and benchmark, that is, with the study's name twice
+    made = [make_name(stem_of(texts), 45, "texts"), make_name(slug_of(config.model), 25, "model")]
+    name = "-".join([NAME, *made, short])
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
     cut = _cut(texts, known)
@@ -134,11 +140,6 @@ def slug_of(model: str) -> str:
     return model.rstrip("/").split("/")[-1]
 
 
-def _slug(name: str) -> str:
-    """Return a name that a folder can have, with the letters of all scripts."""
-    return re.sub(r"[^\w.-]+", "_", unicodedata.normalize("NFC", name)).strip("_.-") or "texts"
-
-
 def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
     """Return the slug of the run's model, and the study's own entry for it where the registry has none."""
     registered = read_yaml(folder / "models.yaml")
@@ -149,7 +150,8 @@ def _model(named: str, kind: str, folder: Path) -> tuple[str, dict[str, Any]]:
                 "model, or ask it questions: docs/audit.md, 'A model behind a chat API'."
             )
         return named, {}
-    slug = re.sub(r"[^A-Za-z0-9._-]+", "_", slug_of(named)).strip("_.-") or "model"
+    # an entry's name has no other letters
+    slug = make_name(re.sub(r"[^A-Za-z0-9._-]", " ", slug_of(named)), 60, "model")
     slug = f"{slug}-given" if slug in registered else slug
     entry: dict[str, Any] = {"source": "hub", "hub": named}
     if kind == "folder":

@@ -11,6 +11,7 @@ from pretrace.benchmarks.languages import unit_of
 from pretrace.benchmarks.passages import MARGIN, Cut, first_names, whole_passages
 from pretrace.benchmarks.works import Report, Work, report_of, works_in
 from pretrace.runtime.errors import InputError, shorten
+from pretrace.runtime.names import check_path
 
 WORDS, MOST = 64, 20
 """Words of a passage, and passages of a work at most."""
@@ -41,10 +42,9 @@ def _length(report: Report, unit: str) -> int:
 
 def side_of(path: Path) -> Side:
     works, left_out = works_in(path)
-    for file in (file for work in works for file in work.files if {"{", "}"} & {*str(file)}):
-        raise InputError(
-            f"{file}: the name has braces, which Snakemake takes for wildcards; rename the file."
-        )
+    for work in works:
+        for file in work.files:
+            check_path(file)
     return Side(path, {work: report_of(work) for work in works}, left_out)
 
 

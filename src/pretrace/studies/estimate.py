@@ -19,7 +19,6 @@ from pretrace.studies.plan import Plan
 from pretrace.studies.registries import path_of
 from pretrace.studies.runs import WRITTEN
 from pretrace.views import PARAPHRASES, VIEWS
-from pretrace.views.readings import PAST_CONTEXT, Windows
 
 TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
 """About; Chinese words are jieba's."""
@@ -193,16 +192,13 @@ def _passes(pair: Pair, api: Api | None, sizes: Sizes | None) -> Iterator[Worklo
         (place, request.reading)
         for request in pair.requests
         # no entry says how long texts are that exceed the context
-        if request.reading.windows != PAST_CONTEXT
+        if not request.reading.past_context
         for place in slices_read(entry, request.to_json(), sizes)
     }
     drawn = None if entry.prefix is None else entry.prefix.texts
     most_after_shots = math.inf if drawn is None else 2 * drawn
     for place, reading in sorted(readings, key=str):
         tokens, shots = place.tokens, reading.shots.count if reading.shots else 0
-        if isinstance(reading.windows, Windows):
-            length, stride = sum(reading.windows[:2]), reading.windows.stride
-            tokens = length * max(0, (tokens - length) // stride + 1)
         texts = min(place.texts, most_after_shots) if shots else place.texts
         texts *= (VIEWS[reading.altered].number or 1) if reading.altered else 1
         if api is None:  # the shots are read once

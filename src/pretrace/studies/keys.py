@@ -18,13 +18,8 @@ from pydantic import (
 
 from pretrace.models.entries import ApiUrl, Concurrency, KeyName
 from pretrace.render.catalogue import Options
+from pretrace.runtime.names import check_study_name
 from pretrace.runtime.schema import Count, Hub, Keys, Language, Maybe, Some, Titled, Unique
-
-SHARED_FOLDERS = (
-    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
-    "tokenizers", "views",
-)  # fmt: skip
-"""The folders of results/ that studies share."""
 
 PaperId = Literal["dc_pdd", "con_recall", "surp", "de_cop"]
 Selection = Some[list[Literal["held_out", "default", "best_on_test"]]]
@@ -131,18 +126,14 @@ class Deltas(Keys):
 class Extraction(Keys):
     """Which windows of texts `extraction` measures, in tokens of the model, and which of them are extractable."""
 
-    suffix: Maybe[Count] = None
-    """Tokens of a window, which the model would have to emit (default, 20: small models give back 20 tokens of what
-    they know by heart, and not 50; with `prefix`, 50, as in the literature)."""
-    context: Maybe[Count] = None
+    suffix: Count = 20
+    """Tokens of a window, which the model would have to emit (small models give back 20 tokens of what they know by
+    heart, and not 50)."""
+    context: Count = 20
     """The least number of tokens before a window; a start token is one of them. The model always reads all that there
-    are, as many as fit into its context (default, 20). Not with `prefix`."""
-    prefix: Maybe[Count] = None
-    """Cut the texts: the model reads only this many tokens before a window, and each window is a forward pass of its
-    own. A start token is one of them. 50 is usual (default, all tokens before a window are read)."""
-    stride: Maybe[Count] = None
-    """Tokens from the beginning of a window to the beginning of the next (default, 1: a window begins at every token;
-    with `prefix`, as many as the suffix)."""
+    are, as many as fit into its context."""
+    stride: Count = 1
+    """Tokens from the beginning of a window to the beginning of the next (1: a window begins at every token)."""
     threshold: Annotated[float, Field(gt=0, lt=1)] = 0.001
     """A window is extractable above this probability."""
     tries: Count = 100
@@ -297,18 +288,12 @@ class WrittenArtifact(Keys):
     """Why it cannot be rendered; printed in its place."""
 
 
-def _free(name: str) -> str:
-    if name.casefold() in (*SHARED_FOLDERS, "readme.md"):
-        raise ValueError(f"{name!r} is reserved; choose another")
-    return name
-
-
 class StudyFile(Keys):
     """What a study runs: entries of the registries and entries of its own."""
 
-    study: Annotated[Titled, AfterValidator(_free)]
-    """The study's name and its folder in `results/`. Names of shared folders there, as `models` and `api`, are
-    refused."""
+    study: Annotated[Titled, AfterValidator(check_study_name)]
+    """The study's name and its folder in `results/`, of at most 100 bytes in UTF-8. Names of shared folders there, as
+    `models` and `api`, are refused."""
     title: Maybe[str] = None
     """The report's heading."""
     first: Unique[str] = []

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any, Literal
+from typing import Any
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
@@ -19,7 +19,7 @@ from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
-from pretrace.views.readings import PAST_CONTEXT, ZERO_ACCESS, PassRequest, Reading, Shots, Windows
+from pretrace.views.readings import ZERO_ACCESS, PassRequest, Reading, Shots
 
 STARTING = 30
 """Minutes that a job has at least, in which it loads its model."""
@@ -371,19 +371,11 @@ def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
 
 
 def _requests_of_extraction(run: Run) -> list[PassRequest]:
-    """Return windows of their own if a prefix is given; else the whole texts, which methods read too, and the rest of
-    texts that are longer than the model's context.
-    """
+    """Return the whole texts, which methods read too, and what longer texts have past the model's context."""
     if run.extraction is None:
         return []
-    given = run.extraction
-    every: tuple[Windows | Literal["past_context"] | None, ...] = (None, PAST_CONTEXT)
-    if given.prefix is not None and given.suffix is not None and given.stride is not None:
-        every = (Windows(given.prefix, given.suffix, given.stride),)
-    return [
-        _request(run, Reading("original", run.start_token, windows=windows), statistics="top40")
-        for windows in every
-    ]
+    whole = Reading("original", run.start_token)
+    return [_request(run, reading, "top40") for reading in (whole, replace(whole, past_context=True))]
 
 
 def _request(run: Run, reading: Reading, statistics: str = "logprobs") -> PassRequest:

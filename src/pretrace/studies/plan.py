@@ -7,12 +7,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.works import are_works, files_of_works
+from pretrace.benchmarks.works import are_works, files_of_works, report_of, works_in
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
-from pretrace.studies.glossary import Glossary, glossary
 from pretrace.studies.pairs import Pair, pair_of, shared_view
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
@@ -207,12 +206,6 @@ class Plan:
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
 
-    @property
-    def glossary(self) -> Glossary:
-        """The report's descriptions of models, benchmarks and corpora."""
-        study = self.study
-        return glossary(study.artifacts.values(), study.models, study.benchmarks, study.corpora)
-
     def pairs_of(self, artifact: Artifact) -> list[Pair]:
         """Return the models and benchmarks that an artifact's panels show."""
         return [self.pair(*slugs) for slugs in sorted({panel.pair for panel in artifact.panels})]
@@ -323,7 +316,10 @@ class Plan:
         )
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings."""
+        """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings.
+
+        `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
+        """
         study = self.study
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
         models = sorted({run.model for run in study.runs})
@@ -336,16 +332,33 @@ class Plan:
                 slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
             },
             "settings": {key: config[key] for key in keys},
+            "works": self._texts_of_works(),
         }
+
+    def _texts_of_works(self) -> dict[str, str]:
+        """Return the SHA-256 of the text of each of the user's works, by its folder's name and its own."""
+        texts = {}
+        for path in filter(are_works, self._text_paths):
+            for work in works_in(path)[0]:
+                texts[f"{path.name}/{work.name}"] = report_of(work).sha256
+        return texts
+
+    @property
+    def _text_paths(self) -> list[Path]:
+        """The user's own files and folders of texts that the study's runs read."""
+        paths: list[Path] = []
+        for slug in sorted({run.benchmark for run in self.study.runs}):
+            paths += text_files_of(self.study.benchmarks.entries[slug])
+        return list(dict.fromkeys(paths))
 
     @property
     def user_texts(self) -> list[str]:
-        """The user's own files of texts that the study's runs read."""
-        benchmarks = sorted({run.benchmark for run in self.study.runs})
-        paths = dict.fromkeys(
-            path for slug in benchmarks for path in text_files_of(self.study.benchmarks.entries[slug])
-        )
-        return [str(file) for path in paths for file in (files_of_works(path) if are_works(path) else [path])]
+        """The user's own files of texts that the study's runs read, the files of works too."""
+        files: list[str] = []
+        for path in self._text_paths:
+            own = files_of_works(path) if are_works(path) else [path]
+            files += map(str, own)
+        return files
 
     @property
     def sealed_checkpoints(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -13,6 +13,7 @@ from pretrace.benchmarks.loaders.king_james import QuotedVerses
 from pretrace.benchmarks.loaders.local import LocalEntry
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
+from pretrace.benchmarks.works import are_works, files_of_works
 from pretrace.corpora.sources import CORPORA, CorpusEntry
 from pretrace.models.entries import (
     MODELS,
@@ -29,6 +30,7 @@ from pretrace.models.entries import (
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
+from pretrace.runtime.names import check_path
 from pretrace.runtime.schema import (
     Downloaded,
     OnHub,
@@ -347,22 +349,56 @@ def _check_files(registry: Registry[Any], downloads: Mapping[str, Download]) -> 
             if download not in downloads:
                 hint = nearest(download, downloads)
                 raise InputError(f"{where}.{place}: unknown download '{download}': {hint}")
-        if (path := path_of(entry)) is not None:
-            place = where + (".path" if slug not in registry.overridden else "")
-            _check_path(place, path, entry.path_is)
-        for view, path in entry.views.items() if isinstance(entry, BenchmarkEntry) else ():
-            _check_path(f"{where}.views.{view}", path, "file")
+        for own in _own_paths(entry):
+            is_overridden = own.key == "path" and slug in registry.overridden
+            place = where if is_overridden else f"{where}.{own.key}"
+            _check_kind(place, own)
+            for path in own.inputs:
+                check_path(path, place)
 
 
-def _check_path(where: str, path: str, needed: str) -> None:
-    """Raise `InputError` unless the path leads to what is needed: a `file`, a `folder`, a `checkpoint`'s folder."""
+@dataclass(frozen=True)
+class OwnPath:
+    """A path of the user's in an entry: its key, and what it must lead to.
+
+    `needed` is a `file`, a `folder`, `either`, a `checkpoint`, the folder of a model, or `works`: a file of texts, or
+    works of the user's.
+    """
+
+    key: str
+    path: str
+    needed: str
+
+    @property
+    def inputs(self) -> list[Path]:
+        """The path, and the files in it that are inputs of a rule, too."""
+        own = Path(self.path)
+        if self.needed == "checkpoint":
+            return [own, *(path for path in own.glob("*") if path.is_file())]
+        if self.needed == "works" and are_works(own):
+            return [own, *files_of_works(own)]
+        return [own]
+
+
+def _own_paths(entry: Entry) -> Iterator[OwnPath]:
+    """Yield the paths of the user's that an entry has."""
+    if (path := path_of(entry)) is not None:
+        yield OwnPath("path", path, entry.path_is)
+    if isinstance(entry, LocalEntry) and entry.known is not None:
+        yield OwnPath("known", entry.known, entry.path_is)
+    if isinstance(entry, AnswersModel) and entry.scores is not None:
+        yield OwnPath("scores", entry.scores, "file")
+    if isinstance(entry, BenchmarkEntry):
+        for view, path in entry.views.items():
+            yield OwnPath(f"views.{view}", path, "file")
+
+
+def _check_kind(where: str, own: OwnPath) -> None:
+    """Raise `InputError` unless the path leads to what is needed."""
+    path, needed = own.path, own.needed
     kind = kind_of(path)
     if not kind:
         raise InputError(f"{where}: {shorten(path)} does not exist; paths are relative to that file.")
-    if {"{", "}"} & {*path}:
-        raise InputError(
-            f"{where}: {shorten(path)} has braces, which Snakemake takes for wildcards; rename the file or folder."
-        )
     if needed == "checkpoint" and not kind_of(f"{path}/config.json"):
         raise InputError(
             f"{where}: {path} has no config.json; name the folder with config.json, the weights and the tokenizer."

@@ -96,7 +96,7 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
         _check_paraphraser(run, where, questions, models, benchmark)
     scored, left_out = _resolve_methods(run, where, models, benchmark, texts)
     _check_scored_by_api(run, where, models)
-    extraction = _resolve_extraction(run, where, model)
+    _check_extraction(run, where, model)
     asked, not_asked = _resolve_questions(run, where, model, benchmark, questions)
     shared = {key: value for key, value in run.set_fields().items() if key in Run.model_fields}
     prefix = benchmark.prefix
@@ -105,7 +105,6 @@ def resolve_run(run: WrittenRun, where: str, registries: Registries) -> Run:
         shared
         | {
             "draws": [0, *placebos] if run.draws is None else run.draws,
-            "extraction": extraction,
             "methods": scored,
             "left_out": left_out | not_asked,
             "questions": asked,
@@ -353,26 +352,14 @@ def _controls(chosen: list[Chosen], shots: int) -> list[Chosen]:
     ]
 
 
-def _resolve_extraction(run: WrittenRun, where: str, model: ModelEntry) -> Extraction | None:
-    """Return a run's key `extraction` with its defaults, None where the run has none."""
-    if run.extraction is None:
-        return None
-    if "top40" in lacking_statistics(model):
+def _check_extraction(run: WrittenRun, where: str, model: ModelEntry) -> None:
+    """Check that the model gives what an extraction needs."""
+    if run.extraction is not None and "top40" in lacking_statistics(model):
         raise InputError(
             f"{where}.extraction: {run.model} does not run here, and extraction needs the 40 most likely tokens at "
             "each position. Take extraction out, or name a model whose weights can be loaded, or a server that returns "
             "them (top40 in its api)."
         )
-    if run.extraction.prefix is not None and run.extraction.context is not None:
-        raise InputError(
-            f"{where}.extraction: give prefix or context, not both. With prefix the model reads that many tokens "
-            "before each window; without it, all that there are, at least context."
-        )
-    cut, context = run.extraction.prefix is not None, run.extraction.context or 20
-    suffix = run.extraction.suffix or (50 if cut else 20)
-    stride = run.extraction.stride or (suffix if cut else 1)
-    numbers = {"suffix": suffix, "stride": stride, "context": None if cut else context}
-    return run.extraction.model_copy(update=numbers)
 
 
 def _resolve_questions(

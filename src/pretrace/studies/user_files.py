@@ -4,8 +4,7 @@ import gc
 import os
 import sys
 import time
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,10 @@ from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import BenchmarkEntry, Text
 from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
+from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable, shorten
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
+from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate_study, tokenizer_here
@@ -42,6 +43,9 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
     gc.disable()
     try:
         prepare_terminal()
+        # scripts of rules, and prompts, which are inputs of rules
+        for own in (scripts_folder(), folder):
+            check_path(own)
         plan = Plan(load_study(config, folder))
         for remark in check_user_files(plan, config):
             say(remark, to=sys.stderr)
@@ -93,13 +97,13 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
             texts = check_texts(
                 *files, metrics=plan.needs_classes(slug), cut=cut_of(study.benchmarks.entries[slug])
             )
-            _check_chosen(study, slug, texts)
-            if plan.needs_classes(slug):
-                _check_slices(files[0], texts)
+            _check_chosen(study, slug, {text.slice for text in texts})
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:
-            check_answers(Path(entry.path), entry.column, metrics=plan.needs_classes(pair.benchmark_slug))
+            metrics = plan.needs_classes(pair.benchmark_slug)
+            slices = check_answers(Path(entry.path), entry.column, metrics=metrics)
+            _check_chosen(study, pair.benchmark_slug, slices, pair.model_slug)
             if entry.column is not None and entry.scores is not None:
                 released_scores(Path(entry.scores), entry.column)
     os.environ[CHECKED] = str(study.path)
@@ -110,20 +114,21 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     return [*told, *_remarks(plan)]
 
 
-def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
-    """Check that the user's own texts have the subsets and lengths that runs and panels choose of them."""
-    subsets, lengths = {text.subset for text in texts}, {text.length for text in texts}
-    chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = [
-        (f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or [])
-        for run in study.runs
-        if run.benchmark == slug
-    ]
-    chosen += [
-        (f"artifacts.{name}: the panel {panel.model} on {slug}", [panel.subset or ""], [panel.length])
-        for name, artifact in study.artifacts.items()
-        for panel in artifact.panels
-        if panel.benchmark == slug
-    ]
+def _check_chosen(study: Study, slug: str, slices: Collection[Slice], model: str | None = None) -> None:
+    """Check that the user's own texts, or a model's answers, have the subsets and lengths that runs and panels choose.
+
+    With `model`, only its runs and panels count: each model has answers of its own.
+    """
+    chosen: list[tuple[str, Sequence[str], Sequence[int | None]]] = []
+    for run in study.runs:
+        if run.benchmark == slug and model in (None, run.model):
+            chosen.append((f"runs: {run.model} on {slug}", run.subsets or [], run.lengths or []))
+    for name, artifact in study.artifacts.items():
+        for panel in artifact.panels:
+            if panel.benchmark == slug and model in (None, panel.model):
+                where = f"artifacts.{name}: the panel {panel.model} on {slug}"
+                chosen.append((where, [panel.subset or ""], [panel.length]))
+    subsets, lengths = {part.subset for part in slices}, {part.length for part in slices}
     for where, named_subsets, named_lengths in chosen:
         for key, named, there in (("subset", named_subsets, subsets), ("length", named_lengths, lengths)):
             for value in named:
@@ -132,26 +137,6 @@ def _check_chosen(study: Study, slug: str, texts: Sequence[Text]) -> None:
                     raise InputError(
                         f"{study.path}: {where}: its texts have no {key} {shorten(repr(value))}; they have {known}."
                     )
-
-
-def _check_slices(path: Path, texts: Sequence[Text]) -> None:
-    """Refuse a column `length` that cuts the texts into slices too small to evaluate, as each text's characters do."""
-    classes: dict[Slice, set[int]] = defaultdict(set)
-    for text in texts:
-        if text.label is not None:
-            classes[text.slice].add(text.label)
-    lengths = {part.length for part in classes} - {None}
-    lacking = sum(len(labels) < 2 for labels in classes.values())
-    if len(lengths) > MOST_LENGTHS and lacking > len(classes) / 4:
-        raise InputError(
-            f"{path}: the column length has {len(lengths)} values for {len(texts)} texts, and {lacking} of "
-            f"{len(classes)} slices (texts of one length and subset) have one class alone. Is it each text's number of "
-            "characters, words or tokens? Leave the column out, or give texts that are compared the same length."
-        )
-
-
-MOST_LENGTHS = 5
-"""More lengths than a benchmark has by design, where slices lack a class."""
 
 
 def _remarks(plan: Plan) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """How a text is read: the one identity that a pass, its request, a method's input and a score share."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 from pretrace.benchmarks.slices import Slice
 from pretrace.runtime.errors import InputError, nearest
@@ -19,9 +19,6 @@ SEPARATORS = {"none": "", "space": " ", "newline": "\n"}
 START_TOKEN = "start_token"
 """A further separator: the run's start token after every shot, also the last, so that shots and text follow each
 other like documents in a training stream."""
-
-PAST_CONTEXT: Final = "past_context"
-"""The `windows` of a reading of what a plain pass cuts off: the tokens past the model's context, in stretches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,6 @@ class Shots:
     inner_start: bool = False
 
 
-class Windows(NamedTuple):
-    """Tokens of the prefix, the suffix and the stride of an extraction's windows."""
-
-    prefix: int
-    suffix: int
-    stride: int
-
-
 @dataclass(frozen=True, slots=True)
 class Reading:
     """How texts are read.
@@ -81,14 +70,14 @@ class Reading:
     start_token  as a run names it
     altered      the name of an altered form of the view's texts, or ""
     shots        the shots before each text, or None
-    windows      None: each text from its beginning
+    past_context whether what a plain pass cuts off is read: the tokens past the model's context, in stretches
     """
 
     view: str
     start_token: str
     altered: str = ""
     shots: Shots | None = None
-    windows: Windows | Literal["past_context"] | None = None
+    past_context: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -106,19 +95,17 @@ class Reading:
             "shots": shots.count if shots else None,
             "start_token": self.start_token,
             "inner_start": bool(shots and shots.inner_start),
-            "windows": list(self.windows) if isinstance(self.windows, Windows) else self.windows,
+            "past_context": self.past_context,
         }
 
     @classmethod
     def from_json(cls, keys: JsonObject) -> "Reading":
         """Return the reading that `to_json` wrote; `InputError` for an unknown prefix."""
-        shots, windows = None, keys["windows"]
+        shots = None
         if keys["prefix"]:
             prefix = Prefix.from_name(keys["prefix"])
             shots = Shots(prefix, keys["draw"], keys["shots"], keys["inner_start"])
-        if windows and windows != PAST_CONTEXT:
-            windows = Windows(*windows)
-        return cls(keys["view"], keys["start_token"], keys["altered"], shots, windows)
+        return cls(keys["view"], keys["start_token"], keys["altered"], shots, keys["past_context"])
 
 
 class PassKey(NamedTuple):
@@ -145,13 +132,11 @@ class PassKey(NamedTuple):
         """The pass in a log: `lowercase(original), start token <s>, main, 64 words`."""
         (reading, slice), shots = self, self.reading.shots
         inner = ", again before the text" if shots and shots.inner_start else ""
-        windows = reading.windows if isinstance(reading.windows, Windows) else None
         parts = [
             f"{reading.altered}({reading.view})" if reading.altered else reading.view,
             f"{shots.count} shots of {shots.prefix.name}, draw {shots.draw}" if shots else "",
             f"start token {reading.start_token}{inner}",
-            f"windows of {windows.prefix} + {windows.suffix} tokens" if windows else "",
-            "past the context" if reading.windows == PAST_CONTEXT else "",
+            "past the context" if reading.past_context else "",
             slice.subset,
             "" if slice.length is None else f"{slice.length} words",
         ]

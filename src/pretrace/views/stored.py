@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from pydantic import Field
 
-from pretrace.benchmarks.rows import Columns, Named, WholeNumber, Words, checked_row, rows
+from pretrace.benchmarks.columns import Columns, Named, WholeNumber, Words, checked_row, only_of
+from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import ReleasedVariant
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject, read_parquet
@@ -103,7 +104,7 @@ def imported_view(name: str, benchmark: "pd.DataFrame", path: Path) -> "pd.DataF
     """
     known = set(benchmark["text_id"])
     texts: dict[str, dict[int, str]] = {}
-    for where, row in rows(path):
+    for where, row in rows(path, only_of(ViewRow)):
         given = checked_row(where, row, ViewRow)
         if given["id"] not in known:
             raise InputError(

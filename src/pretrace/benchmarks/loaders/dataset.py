@@ -1,36 +1,40 @@
-"""Any data set of the Hugging Face hub, read by the `datasets` library as its README's `configs:` say, or a folder that
-`save_to_disk` wrote. The entry says which splits and columns are what; no code of a data set is ever run.
+"""Any data set of the Hugging Face hub, as its README's `configs:` say, or a folder that `save_to_disk` wrote. The
+entry says which splits and columns are what; no code of a data set is ever run.
 
 Rows are as `local` takes them, under the data set's own names: `columns` maps `text`, `label`, `subset`, `length`,
 `document`, `id`, `title` and `author` to its columns, and a split may say `label`, `subset`, `length` or `document` for
 all its rows.
 
-CSV and JSON lines are read by `benchmarks.rows`: `datasets` makes 7 of the cell 007 and a day of the string 1999-05-03,
-and drops the words `NA`, `None` and `null`. Its other formats (Parquet, Arrow, archives) hold typed values.
+The `datasets` library says which files a split has, and with which settings. CSV, JSON and Parquet are read by
+`benchmarks.rows`: `datasets` makes 7 of the cell 007 and a day of the string 1999-05-03, drops the words `NA`, `None`
+and `null`, and reads columns that nobody asks for. Its other formats (Arrow, text, archives) hold typed values.
 
 The papers' benchmarks have loaders of their own, which read the released files by `benchmarks.rows`, though WikiMIA and
 BookMIA are data sets of this kind too, and fetch only the lengths that are asked for.
 """
 
 import os
+import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from pretrace.benchmarks.loaders.local import check_rows, number_passages
-from pretrace.benchmarks.rows import CSV, JSON, Row, format_of, open_bytes, rows
+from pretrace.benchmarks.archives import unpack
+from pretrace.benchmarks.columns import is_missing, one_form
+from pretrace.benchmarks.opening import CSV, JSON, PARQUET, format_of
+from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
+from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
 from pretrace.runtime.errors import InputError, explain_failure, nearest
 from pretrace.runtime.hub import MANIFEST
-from pretrace.runtime.logs import log
+from pretrace.runtime.logs import tell
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
 
-_LOCAL_NAMES = ("input", "text", "label", "subset", "length", "document", "id", "title", "author")
 _BARE = ("0", "1", "0.0", "1.0")  # labels as CSV holds them
 _DICT, _STATE = "dataset_dict.json", "state.json"  # what `save_to_disk` leaves
+_READ_HERE = (CSV, JSON, PARQUET)
 
 
 class Split(Keys):
@@ -91,45 +95,73 @@ class DataSet(FromHub):
     classes' names (default, 1 is member, 0 non-member)."""
 
 
-@dataclass(frozen=True)
-class SplitRows:
-    """The rows of a split, each with its position; its columns; the classes of columns that have their names."""
+Classes = Mapping[str, Sequence[str]]
+"""Column of classes -> their names, in the order of their numbers."""
 
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """The files of a split that are read, how, and the classes that the README names.
+
+    `others` are of another format than most: they are read if they have the columns.
+    """
+
+    files: Sequence[Path]
+    others: Sequence[Path]
+    settings: Settings
+    classes: Classes
+
+
+@dataclass(frozen=True)
+class RowsOfFile:
+    """The rows of a file, or of a whole split, each with its place; the columns that any of them has."""
+
+    path: Path
     columns: Sequence[str]
     rows: Sequence[tuple[str, Row]]
-    classes: Mapping[str, Sequence[str]]
+    classes: Classes = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class TypedSplit:
+    """A split that only `datasets` reads."""
+
+    table: Any
 
 
 @loader("dataset", entry=DataSet)
 def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
-    """Return the rows of the entry's splits, in the order of both; rows without words are left out, and logged.
+    """Return the rows of the entry's splits, in the order of both; rows without words are left out, and told.
 
     Without a column for them, ids are `{row:06d}`, after `{split}-` if several splits are read. With the entry's key
     `question`, the texts are passages, numbered within each document and length. Raises `InputError` with the
-    split and row of the first bad value, or with the valid names if the entry has an unknown one.
+    file and row of the first bad value, or with the valid names if the entry has an unknown one.
     """
     folder = _folder(entry, sources[0])
+    given: list[tuple[str, Row]] = []
     with (
         tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
         explain_failure(f"datasets cannot read {folder}"),
     ):
         splits = _splits(folder, entry.hub_config, cache)
         chosen = _rows_of_splits(entry, splits, folder)
-        given = [
-            row for split, shared in chosen.items()
-            for row in _rows(entry, f"{folder}, split {split}", splits[split], shared,
-                             f"{split}-" if len(chosen) > 1 else "")
-        ]  # fmt: skip
-    texts = [text for _, text in check_rows(given, str(folder))]
-    if entry.shared_nonmembers:  # once in every subset of the members; the id then begins with the subset
-        subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
-        nonmembers = [
-            replace(text, text_id=f"{subset}-{text.text_id}", subset=subset)
-            for text in texts if text.label == 0
-            for subset in subsets
-        ]  # fmt: skip
-        texts = [text for text in texts if text.label != 0] + nonmembers
+        for split, shared in chosen.items():
+            prefix = f"{split}-" if len(chosen) > 1 else ""
+            given += _rows(entry, f"{folder}, split {split}", splits[split], shared, prefix)
+    texts = texts_of_rows(given, str(folder))
+    if entry.shared_nonmembers:
+        texts = _in_every_subset(texts)
     return number_passages(texts) if entry.question is not None else texts
+
+
+def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
+    """Return the texts with each non-member once in every subset of the members; its id then begins with the subset."""
+    subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
+    others = [text for text in texts if text.label != 0]
+    for text in texts:
+        if text.label == 0:
+            others += [replace(text, text_id=f"{subset}-{text.text_id}", subset=subset) for subset in subsets]
+    return others
 
 
 def _folder(entry: DataSet, source: Path) -> Path:
@@ -144,15 +176,15 @@ def _folder(entry: DataSet, source: Path) -> Path:
     return folder
 
 
-def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows]:
-    """Return split -> rows; what `datasets` writes goes to `cache`."""
+def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitFiles | TypedSplit]:
+    """Return what each split is read from; what is unpacked, or written by `datasets`, goes to `cache`."""
     import datasets
 
     datasets.disable_progress_bars()
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
         of_splits = saved if isinstance(saved, datasets.DatasetDict) else {str(saved.split or "train"): saved}
-        return {str(split): _typed(folder, str(split), table) for split, table in of_splits.items()}
+        return {str(split): TypedSplit(table) for split, table in of_splits.items()}
     configs = datasets.get_dataset_config_names(str(folder))
     if config not in (None, *configs):
         hint = nearest(str(config), configs)
@@ -160,46 +192,84 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitRows
     if config is None and len(configs) > 1 and "default" not in configs:
         raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
     builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
-    files = {
-        str(split): [Path(os.path.normpath(file)) for file in named]
-        for split, named in (builder.config.data_files or {}).items()
-    }
-    for file in chain.from_iterable(files.values()):
-        if not file.is_relative_to(folder):
-            raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
-    if _as_written(builder, files):
-        classes = _classes(builder.info.features or {})
-        return {split: _written(named, classes) for split, named in files.items()}
-    builder.download_and_prepare()
-    return {str(split): _typed(folder, str(split), table) for split, table in builder.as_dataset().items()}
+    files = _paths(builder.config.data_files or {})
+    for split, named in files.items():
+        for file in named:
+            if not file.is_relative_to(folder):
+                raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
+        files[split] = _unpacked(named, folder, cache)
+    if not all(format_of(file.name) in _READ_HERE for named in files.values() for file in named):
+        builder.download_and_prepare()
+        return {str(split): TypedSplit(table) for split, table in builder.as_dataset().items()}
+    written = _readme_of(folder, builder.config.name)
+    named_by_patterns = _files_of_patterns(folder, written)
+    settings = _settings(builder, written)
+    classes = _classes(builder.info.features or {})
+    splits: dict[str, SplitFiles | TypedSplit] = {}
+    for split, own in files.items():
+        others = [file for file in named_by_patterns.get(split, []) if not _is_among(file, own, cache)]
+        splits[split] = SplitFiles(own, others, settings, classes)
+    return splits
 
 
-def _as_written(builder: Any, files: Mapping[str, Sequence[Path]]) -> bool:
-    """Return whether the files are CSV or JSON lines without settings of their own, which `benchmarks.rows` reads."""
-    own = type(builder.config)()
-    settings = ("sep", "header", "names", "quotechar", "skiprows", "encoding", "field")
-    usual = all(getattr(builder.config, key, None) == getattr(own, key, None) for key in settings)
-    return usual and all(map(_is_written, chain.from_iterable(files.values())))
+def _paths(files: Mapping[Any, Iterable[str]]) -> dict[str, list[Path]]:
+    """Return split -> its files; one of a zip archive is without the part that names it."""
+    return {str(split): [Path(os.path.normpath(file)) for file in named] for split, named in files.items()}
 
 
-def _is_written(file: Path) -> bool:
-    kind = format_of(file.name)
-    if kind != JSON:
-        return kind == CSV
-    with open_bytes(file) as content:  # one array of rows is read by `datasets`
-        return not content.read(1 << 10).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
+def _unpacked(files: Iterable[Path], folder: Path, cache: str) -> list[Path]:
+    """Return the files with those of a zip archive in its place, unpacked into `cache`."""
+    unpacked = []
+    for file in files:
+        if file.suffix.lower() != ".zip":
+            unpacked.append(file)
+            continue
+        place = Path(cache) / file.relative_to(folder)
+        names = unpack(file, place, ("",))
+        read = [name for name in names if format_of(name) in _READ_HERE] or names
+        if left_out := sorted({*names} - {*read}):
+            tell("%s: %d files in it are not read: %s", file, len(left_out), ", ".join(left_out))
+        unpacked += [place / name for name in read]
+    return unpacked
 
 
-def _written(files: Sequence[Path], classes: Mapping[str, Sequence[str]]) -> SplitRows:
-    located = [row for file in files for row in rows(file)]
-    columns = list(dict.fromkeys(column for _, row in located for column in row))
-    return SplitRows(columns, located, classes)
+def _is_among(file: Path, files: Sequence[Path], cache: str) -> bool:
+    """Return whether a file is one of these, or the archive that some of them come from."""
+    return file in files or (file.suffix.lower() == ".zip" and any(cache in str(own) for own in files))
 
 
-def _typed(folder: Path, split: str, table: Any) -> SplitRows:
-    places = (f"{folder}, split {split}, row {number}" for number in range(1, len(table) + 1))
-    located = list(zip(places, table, strict=True))
-    return SplitRows(table.column_names, located, _classes(table.features or {}))
+def _readme_of(folder: Path, config: str) -> Mapping[str, Any]:
+    """Return what the README says of a configuration."""
+    from datasets.load import dataset_module_factory
+
+    parameters = dataset_module_factory(str(folder)).builder_configs_parameters
+    configs: Mapping[str, Any] = parameters.metadata_configs or {}
+    return configs.get(config, {})
+
+
+def _files_of_patterns(folder: Path, written: Mapping[str, Any]) -> dict[str, list[Path]]:
+    """Return split -> all files that its patterns name: `datasets` itself reads those of the commonest format alone."""
+    from datasets.data_files import DataFilesDict, get_data_patterns, sanitize_patterns
+
+    base = str(folder / written.get("data_dir", ""))
+    own = written.get("data_files")
+    patterns = get_data_patterns(base) if own is None else sanitize_patterns(own)
+    return _paths(DataFilesDict.from_patterns(patterns, base_path=base))
+
+
+def _settings(builder: Any, written: Mapping[str, Any]) -> Settings:
+    """Return how the files are read: what the configuration says otherwise than `datasets` does by itself."""
+    config = builder.config
+    if hasattr(config, "pd_read_csv_kwargs"):
+        usual = type(config)().pd_read_csv_kwargs
+        given = {key: value for key, value in config.pd_read_csv_kwargs.items() if usual.get(key) != value}
+        given.pop("sep", None)  # by the name of a file, unless it is written
+        if {"sep", "delimiter"} & written.keys():
+            given["sep"] = config.sep
+        return Settings(delimited=given, arrays=True)
+    encoding = getattr(config, "encoding", None) or "utf-8"
+    errors = getattr(config, "encoding_errors", None) or "strict"
+    return Settings(encoding=encoding, errors=errors, field=getattr(config, "field", None), arrays=True)
 
 
 def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
@@ -209,7 +279,7 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
 
 
 def _rows_of_splits(
-    entry: DataSet, splits: Mapping[str, SplitRows], folder: Path
+    entry: DataSet, splits: Mapping[str, SplitFiles | TypedSplit], folder: Path
 ) -> dict[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
@@ -223,29 +293,110 @@ def _rows_of_splits(
 
 
 def _rows(
-    entry: DataSet, where: str, split: SplitRows, shared: Mapping[str, Any], prefix: str
+    entry: DataSet, where: str, split: SplitFiles | TypedSplit, shared: Mapping[str, Any], prefix: str
 ) -> Iterator[tuple[str, Row]]:
     """Yield the rows with the column names of `local`, each with its position in the source."""
-    columns = _columns(entry, where, split.columns, shared)
-    labels = {str(value): label for value, label in entry.labels.items()} if entry.labels else None
-    names = split.classes.get(columns.get("label", ""))  # a number alone does not say which class is 1
-    empty = 0
-    for number, (place, row) in enumerate(split.rows, start=1):
+    if isinstance(split, TypedSplit):
+        given = _read_typed(entry, where, split, shared)
+    else:
+        given = _read_files(entry, where, split, shared)
+    columns = _columns(entry, where, given.columns, shared)
+    labels = {one_form(str(value)): label for value, label in (entry.labels or {}).items()}
+    names = given.classes.get(columns.get("label", ""))  # a number alone does not say which class is 1
+    empty: list[str] = []
+    for number, (place, row) in enumerate(given.rows, start=1):
         renamed = {name: row.get(column) for name, column in columns.items()} | dict(shared)
         text = renamed.get("text", renamed.get("input"))
-        if text is None or (isinstance(text, str) and not text.strip()):
-            empty += 1
+        if is_missing(text) or (isinstance(text, str) and not text.strip()):
+            empty.append(place)
             continue
         if "label" in columns:
             renamed["label"] = _label(place, renamed["label"], names, labels)
         yield place, {"id": f"{prefix}{number:06d}"} | renamed
-    if empty:
-        log.warning("%s: %d of %d rows have no words: left out", where, empty, len(split.rows))
+    tell_left_out(where, empty, len(given.rows))
+
+
+def _read_typed(entry: DataSet, where: str, split: TypedSplit, shared: Mapping[str, Any]) -> RowsOfFile:
+    """Read the columns of a split that are needed, as `datasets` types them."""
+    names = split.table.column_names
+    needed = list(dict.fromkeys(_columns(entry, where, names, shared).values()))
+    table = split.table.select_columns(needed)
+    located = [(f"{where}, row {number}", row) for number, row in enumerate(table, start=1)]
+    return RowsOfFile(Path(where), names, located, _classes(split.table.features or {}))
+
+
+def _read_files(entry: DataSet, where: str, split: SplitFiles, shared: Mapping[str, Any]) -> RowsOfFile:
+    """Read the files of a split, which have the same columns; others that have them, too, are read, or told."""
+    own = [_read_file(file, entry, shared, split.settings) for file in split.files]
+    first = own[0]
+    needed = _columns(entry, where, first.columns, shared)
+    for given in own[1:]:
+        if lacking := _difference(entry, first, given):
+            raise InputError(
+                f"{given.path}: the files of a split have the same columns; {lacking}. Rename the column, or give the "
+                "files splits of their own (configs in README.md)."
+            )
+    left_out = []
+    for file in split.others:
+        try:
+            given = _read_file(file, entry, shared, split.settings)
+        except InputError:
+            left_out.append(file.name)
+            continue
+        if {*needed.values()} <= {*given.columns}:
+            own.append(given)
+        else:
+            left_out.append(file.name)
+    if left_out:
+        formats = format_of(split.files[0].name)
+        tell("%s: %d files are not read, because they are not %s with the columns of the others: %s",
+             where, len(left_out), formats, ", ".join(left_out))  # fmt: skip
+    located: list[tuple[str, Row]] = []
+    classes = dict(split.classes)
+    for given in own:
+        located += given.rows
+        classes = dict(given.classes) | classes
+    return RowsOfFile(Path(where), first.columns, located, classes)
+
+
+def _difference(entry: DataSet, first: RowsOfFile, other: RowsOfFile) -> str:
+    """Say which column of ours only one of two files has; "" if they have the same."""
+    named = TEXT_COLUMNS if entry.columns is None else entry.columns.set_fields().values()
+    for column in named:
+        if (column in first.columns) != (column in other.columns):
+            owner, lacking = (first, other) if column in first.columns else (other, first)
+            return f"{owner.path.name} has '{column}', and {lacking.path.name} has not"
+    return ""
+
+
+def _read_file(file: Path, entry: DataSet, shared: Mapping[str, Any], settings: Settings) -> RowsOfFile:
+    if format_of(file.name) not in _READ_HERE:
+        raise InputError(f"{file}: another format")
+    names: list[str] = []
+
+    def choice(where: str, there: Sequence[str]) -> list[str]:
+        names.extend(there)
+        return list(dict.fromkeys(_columns(entry, where, there, shared).values()))
+
+    located = list(rows(file, choice, settings))
+    if not names:
+        names = list(dict.fromkeys(column for _, row in located for column in row))
+    return RowsOfFile(file, names, located, _classes_in(file))
+
+
+def _classes_in(file: Path) -> Classes:
+    """Return the classes that a Parquet file names itself."""
+    if format_of(file.name) != PARQUET:
+        return {}
+    import datasets
+    import pyarrow.parquet as pq
+
+    return _classes(datasets.Features.from_arrow_schema(pq.read_schema(file)))
 
 
 def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping[str, Any]) -> dict[str, str]:
     """Return our name -> the data set's column: the entry's, else the columns that are called as in `local`."""
-    usual = {name: name for name in _LOCAL_NAMES if name in columns}
+    usual = {name: name for name in TEXT_COLUMNS if name in columns}
     given: Mapping[str, str] = usual if entry.columns is None else entry.columns.set_fields()
     for name, column in given.items():
         if column not in columns:
@@ -264,21 +415,35 @@ def _columns(entry: DataSet, where: str, columns: Sequence[str], shared: Mapping
     return {name: column for name, column in given.items() if name not in shared}
 
 
-def _label(
-    where: str, value: Any, names: Sequence[str] | None, labels: Mapping[str, int | None] | None
-) -> Any:
+def _label(where: str, value: Any, names: Sequence[str] | None, labels: Mapping[str, int | None]) -> Any:
     """Read a value in the label column: 1, 0 or None; a wrong value is returned for `local` to refuse."""
-    if names is not None and isinstance(value, int):
-        value = names[value] if value >= 0 else None
-        if labels is None and value in ("0", "1"):
-            return int(value)
-    if labels is None and value not in _BARE and isinstance(value, (str, bool)):
-        example = f"labels: {{{value}: 1}}"
-        raise InputError(f"{where}: label is {value!r}; say under labels what it means: {example}.")
-    if labels is None or value is None:
+    if is_missing(value) or value == "":
+        return None
+    if names is not None:
+        value = _class_name(where, value, names)
+        if value is None or (not labels and value in ("0", "1")):
+            return value
+    name = one_form(str(value))
+    if not labels:
+        if value not in _BARE and isinstance(value, (str, bool)):
+            example = f"labels: {{{value}: 1}}"
+            raise InputError(f"{where}: label is {value!r}; say under labels what it means: {example}.")
         return value
-    name = f"{value:g}" if isinstance(value, float) else str(value)
     if name not in labels:
         hint = nearest(name, labels)
         raise InputError(f"{where}: label is {value!r}, which is missing under labels: {hint}")
     return labels[name]
+
+
+_WHOLE = re.compile(r"\s*(-?\d+)(?:\.0+)?\s*", re.ASCII)
+
+
+def _class_name(where: str, value: Any, names: Sequence[str]) -> Any:
+    """Return the name of a class by its number, which CSV holds as text; a name as it is, None for -1."""
+    if isinstance(value, bool) or not (written := _WHOLE.fullmatch(str(value))):
+        return value
+    number = int(written[1])
+    if number >= len(names):
+        listed = ", ".join(names)
+        raise InputError(f"{where}: label is {value}, and the classes are 0 to {len(names) - 1}: {listed}.")
+    return names[number] if number >= 0 else None

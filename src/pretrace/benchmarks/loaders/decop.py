@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pretrace.benchmarks.rows import Row, rows, single_file
 from pretrace.benchmarks.sources import FromHub, QuestionKind, ReleasedVariant, Text, loader, view_loader
+from pretrace.benchmarks.texts import tell_left_out
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 LENGTHS = {"small": 64, "medium": 128, "large": 256}
 """Tokens, about; the benchmark's `length`."""
@@ -53,7 +53,8 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[R
     path, books = single_file(sources[0], (".csv",)), entry.source == "booktection"
     numbers: Counter[tuple[str, int | None]] = Counter()
     labels: dict[str, int] = {}
-    passages, skipped = [], 0
+    passages: list[tuple[Text, list[ReleasedVariant]]] = []
+    skipped: list[str] = []
     for where, row in rows(path):
         _check_columns(where, row, books)
         document, label = row["ID"], int(row["Label"])
@@ -65,8 +66,7 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[R
         number = numbers[document, length]
         numbers[document, length] += 1
         if not (row["Example_A"] or "").strip():
-            log.warning("%s: passage %d of '%s' has no words: skipped", path, number, document)
-            skipped += 1
+            skipped.append(f"{where}, passage {number} of '{document}'")
             continue
         title, _, author = document.partition("_-_") if books else (document, "", "")
         if books and not (title and author):
@@ -76,8 +76,7 @@ def _passages(entry: AskedAbout, sources: list[Path]) -> list[tuple[Text, list[R
         text = Text(text_id, row["Example_A"], label, length=length, document=document, **about)
         variants = [ReleasedVariant(where, text_id, row[name] or "", label) for name in _PARAPHRASES]
         passages.append((text, variants))
-    used = len(passages)
-    log.info("%s: %d rows, %d passages used, %d skipped", path, used + skipped, used, skipped)
+    tell_left_out(str(path), skipped, len(passages) + len(skipped))
     return passages
 
 

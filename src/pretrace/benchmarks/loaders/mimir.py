@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from pretrace.benchmarks.rows import read_lines
+from pretrace.benchmarks.opening import read_lines
 from pretrace.benchmarks.sources import ReleasedVariant, Text, WithNeighbours, loader, view_loader
+from pretrace.benchmarks.texts import tell_left_out
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import fetched_files
 from pretrace.runtime.logs import log
@@ -37,7 +38,8 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
     for subset, name in mimir_sets(entry):
         for folder, kind, label in _CLASSES:
             path = _file(sources[0], folder, (name,))
-            empty = 0
+            empty = []
+            number = -1
             for number, (where, value) in enumerate(_values(path)):
                 if not isinstance(value, str):
                     raise InputError(
@@ -45,9 +47,9 @@ def load(entry: Mimir, sources: list[Path], seed: int) -> list[Text]:
                     )
                 if value.strip():
                     texts.append(Text(_id(subset, kind, number), value, label, subset=subset))
-                empty += not value.strip()
-            if empty:
-                log.warning("%s: %d texts have no words: left out", path, empty)
+                else:
+                    empty.append(where)
+            tell_left_out(str(path), empty, number + 1)
     return texts
 
 

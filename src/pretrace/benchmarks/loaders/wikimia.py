@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.loaders.local import read_located
+from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.rows import files_of_split, rows, single_file
 from pretrace.benchmarks.sources import (
     FromHub,
@@ -54,7 +54,7 @@ def load(entry: WikiMia, sources: list[Path], seed: int) -> list[Text]:
             )
         released += [
             replace(text, text_id=_id(length, number), length=length, subset="", document="")
-            for number, (_, text) in enumerate(split)
+            for number, text in enumerate(split)
         ]
     return released
 
@@ -89,16 +89,15 @@ def views(entry: WikiMia, sources: list[Path]) -> Mapping[str, list[ReleasedVari
     return {"paraphrase": paraphrases, f"neighbours-{entry.neighbours}": neighbours}
 
 
-def _numbered(split: list[tuple[str, Text]], length: int, count: int) -> Iterator[ReleasedVariant]:
+def _numbered(split: list[Text], length: int, count: int) -> Iterator[ReleasedVariant]:
     """Yield the rows of a split as variants: `count` rows after each other belong to one text."""
-    for row, (where, variant) in enumerate(split):
-        yield ReleasedVariant(where, _id(length, row // count), variant.text, variant.label)
+    for row, variant in enumerate(split):
+        yield ReleasedVariant(variant.where, _id(length, row // count), variant.text, variant.label)
 
 
-def _split(source: Path, split: str) -> Iterator[tuple[str, Text]]:
-    """Yield the rows of a split, each with its place."""
+def _split(source: Path, split: str) -> Iterator[Text]:
     for path in files_of_split(source, split):
-        yield from read_located(path)
+        yield from texts_of(path)
 
 
 def _id(length: int, number: int) -> str:

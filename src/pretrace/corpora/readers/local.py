@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from pretrace.benchmarks.rows import CSV, FORMATS, PARQUET, PLAIN, format_of, read_lines, rows
+from pretrace.benchmarks.opening import CSV, FORMATS, PARQUET, PLAIN, format_of, read_lines
+from pretrace.benchmarks.rows import rows
 from pretrace.corpora.sources import CorpusEntry, corpus_source
 from pretrace.runtime.errors import InputError, nearest
 from pretrace.runtime.files import open_parquet

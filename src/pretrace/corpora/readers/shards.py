@@ -8,10 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated
 
-import zstandard
 from pydantic import Field
 
-from pretrace.benchmarks.rows import open_bytes
+from pretrace.benchmarks.opening import BROKEN, open_bytes, unpacked_name
 from pretrace.corpora.readers.local import documents_in
 from pretrace.corpora.sources import CorpusEntry, corpus_source, write_documents, write_texts
 from pretrace.runtime.errors import InputError, nearest
@@ -134,10 +133,10 @@ def _own_file(files: Mapping[str, Path], name: str, folder: str | None) -> Path:
 
 def _check_whole(path: Path) -> None:
     """Read a packed file to its end, where its checksum is: a share may stop before it."""
-    if path.name.lower().endswith((".gz", ".zst")):
+    if unpacked_name(path.name) != path.name.lower():
         try:
             with open_bytes(path) as file:
                 while file.read(1 << 22):
                     pass
-        except (OSError, EOFError, ValueError, zstandard.ZstdError) as error:
+        except (*BROKEN, ValueError) as error:
             raise InputError(f"{path.name} is broken ({error})") from error

@@ -183,16 +183,16 @@ def _chance_of_first(frame: pd.DataFrame, first: int, documents: int, ends: Sequ
     )
 
 
-SEEING, BLINDLY, ON_PLACEBOS = "sees the model", "sees no model", "the same on the placebos, mean and SD"
+METHOD, CONTROL, ON_PLACEBOS = "method", "control", "the same on the placebos, mean and SD"
 HEADLINE_STYLES = {
-    SEEING: LineStyle(BLUE, "", size=4, shift=-0.12),
-    BLINDLY: LineStyle(GREY, "", size=4, shift=-0.12),
+    METHOD: LineStyle(BLUE, "", size=4, shift=-0.12),
+    CONTROL: LineStyle(GREY, "", size=4, shift=-0.12),
     ON_PLACEBOS: LineStyle(VERMILION, "", marker="D", size=3, hollow=True, shift=0.2),
 }
 
 
 def headline(artifact: Artifact, results: Results) -> Drawing:
-    """Draw axes a panel, a line a method: its held-out value with interval, grey without a model, and its placebos.
+    """Draw axes a panel, a line a method: its held-out value with interval, grey for controls, and its placebos.
 
     The reading says on which panels a method is above chance, the bag of words and every placebo. `best`: the
     highest method of a panel; `best_low` and `best_high` pay for that choice.
@@ -210,7 +210,7 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         above_chance=ends["low"] > chance,
         above_placebos=frame["rank"].eq(1).astype("boolean").mask(frame["rank"].isna()),
     )
-    own = frame.assign(series=frame["control"].map({True: BLINDLY, False: SEEING}))
+    own = frame.assign(series=frame["control"].map({True: CONTROL, False: METHOD}))
     mean, sd = (frame[f"placebo_{key}"].astype(float) for key in ("mean", "sd"))
     placebos = frame.assign(series=ON_PLACEBOS, value=mean, low=mean - sd, high=mean + sd)
     dots = pd.concat([own, placebos.dropna(subset="value")]).assign(line=lambda both: both["method"])

@@ -36,11 +36,11 @@ def given_back(model: str, frame: pd.DataFrame) -> str:
     most = f", the most of {len(works):,} works," if len(works) > 1 else ""
     if most and not best["extractable"]:
         name, most = f"each of {len(works):,} works", ""
-    fifty = f"; 50 tokens after 50: {_percent(best['fifty'])}" if pd.isna(best["prefix"]) else ""
+    fifty = f"50 tokens after 50: {_percent(best['fifty'])}"
     known = f"{_percent(best['nonmembers'])} of {best['known']:,.0f} known work" + "s" * (best["known"] != 1)
     sentence = (
         f"{model} gives back {_percent(best['extractable'])} of {name}{most} word for word (greedy decoding: "
-        f"{_percent(best['greedy'])}{fifty}), and {known if best['known'] else 'there is no known work beside it'}."
+        f"{_percent(best['greedy'])}; {fifty}), and {known if best['known'] else 'there is no known work beside it'}."
     )
     if best["measured"] < 0.5:
         sentence += f" {_percent(1 - best['measured'])} of its tokens are not measurable."
@@ -102,13 +102,11 @@ def _settings(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Iterat
 
 
 def _setting(row: Record) -> str:
-    read = f"after {row['prefix']} tokens of prefix alone (repeats are not looked for)"
-    if pd.isna(row["prefix"]):
-        read = "after all tokens before it in its text, as far as the model's context reaches"
     return (
         f"Shares are of a work's tokens. A token is given back if it is in a window of {row['suffix']} tokens that the "
-        f"model emits {read}, with a probability above {row['threshold']:g}; in n tries: at least once in "
-        f"{row['tries']:,} samples with a probability of one half."
+        "model emits after all tokens before it in its text, as far as the model's context reaches, with a probability "
+        f"above {row['threshold']:g}; in n tries: at least once in {row['tries']:,} samples with a probability of one "
+        "half."
     )
 
 

@@ -124,7 +124,7 @@ def _seconds_by_passes(
     own = [
         view
         for view in views
-        if view["view"] == "original" and not view["prefix"] and not view["windows"]
+        if view["view"] == "original" and not view["prefix"] and not view["past_context"]
         if view.get("length") in (length, None) and view.get("subset") in (subset, "", None)
     ]
     seconds: dict[str, float] = {}

@@ -1,0 +1,118 @@
+"""What the columns of a file must be, for texts, answers and views alike: one form of names, and of missing values."""
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from numbers import Real
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
+
+from pretrace.benchmarks.rows import Row
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.schema import key_texts
+
+
+class Columns(BaseModel):
+    """The columns of a file: a subclass's fields; the text under one says what it must be. Others are ignored."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True, allow_inf_nan=False, defer_build=True)
+
+
+def is_missing(value: object) -> bool:
+    """Return whether a cell has no value: null, NaN, or what pandas writes for them."""
+    is_nan = isinstance(value, Real) and value != value
+    return value is None or is_nan or type(value).__name__ in ("NAType", "NaTType")
+
+
+_WRITTEN_MISSING = {"nan", "NaN", "<NA>", "NaT"}
+"""What a missing name becomes where a table is written as strings."""
+
+
+def one_form(name: str) -> str:
+    """Return a name in the one form of its spellings: NFC, blanks stripped, white space within as one blank, 7 for 7.0.
+
+    7.0 is how a column of numbers with gaps writes 7.
+    """
+    name = " ".join(unicodedata.normalize("NFC", name).split())
+    whole, dot, decimals = name.rpartition(".")
+    is_whole = dot and decimals == "0" and whole.isascii() and whole.isdigit()
+    return whole if is_whole else name
+
+
+def _one_name(value: Any) -> Any:
+    """Return a name in its one form, None without one; values of other types as they are, for pydantic to judge."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if not isinstance(value, str):
+        return value
+    name = one_form(value)
+    return None if name in _WRITTEN_MISSING else name
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, bool | bytes):
+        raise ValueError
+    return value
+
+
+def _words(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; fill it, or drop the row")
+    if "\0" in text:
+        raise ValueError("holds a NUL character (U+0000), which is not text; remove it")
+    if text.encode(errors="ignore").decode() != text:
+        raise ValueError("holds half a surrogate pair, which is not text; encode it as UTF-8")
+    if all(character.isspace() or unicodedata.category(character) in ("Cc", "Cf") for character in text):
+        raise ValueError("shows nothing, it holds control or zero-width characters; fill it, or drop the row")
+    return text
+
+
+LONGEST_NAME = 500  # characters; a longer id, document or subset is a text in the wrong column
+
+
+def _short(name: str) -> str:
+    if len(name) > LONGEST_NAME:
+        told = f"has {len(name)} characters, more than {LONGEST_NAME}"
+        raise ValueError(f"{told}; is it a text? Give a short name")
+    return name
+
+
+WholeNumber = BeforeValidator(_number)
+Label = Annotated[int, WholeNumber, Field(ge=0, le=1)] | None
+Length = Annotated[int, WholeNumber, Field(ge=1, le=10**9)] | None
+Words = Annotated[str, Strict(), AfterValidator(_words)]
+"""A text with at least one word and without NUL characters."""
+Named = Annotated[str, BeforeValidator(_one_name), AfterValidator(_words), AfterValidator(_short)]
+"""A name, or a number that is one."""
+Name = Annotated[
+    Named | None,
+    BeforeValidator(lambda name: _one_name(name) or None),
+    AfterValidator(lambda name: name or ""),
+]
+"""The same, "" without one."""
+
+
+def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
+    """Return the columns of a row that `kind` has, each in its type; a missing value is None or the column's empty one.
+
+    Raises `InputError` with the first column that is missing or wrong, and what it must be.
+    """
+    given = {column: None if is_missing(value) else value for column, value in row.items()}
+    try:
+        parsed = kind.model_validate(given)
+        return {column: getattr(parsed, column) for column in row if column in parsed.model_fields_set}
+    except ValidationError as error:
+        mistake = error.errors()[0]
+    column, said = str(mistake["loc"][0]), str(mistake.get("ctx", {}).get("error", ""))
+    must_be = key_texts(kind)[column]
+    if column not in row:
+        columns = ", ".join(map(str, row)) or "none"
+        raise InputError(f"{where}: there is no column '{column}'; found: {columns}. Give {must_be}.")
+    value = "empty" if given[column] is None else f"{given[column]!r:.60}"
+    raise InputError(f"{where}: {column} {said or f'is {value}; it must be {must_be}'}.")
+
+
+def only_of(*kinds: type[Columns]) -> Callable[[str, Sequence[str]], list[str]]:
+    """Return what chooses, of a file's columns, those that one of `kinds` has."""
+    known = {column for kind in kinds for column in kind.model_fields}
+    return lambda where, names: [name for name in names if name in known]
