@@ -320,8 +320,8 @@ class Pair:
         if self._shares(stage) and not share:
             left = 0.0
         whole = self.model.resources.runtime
-        wanted = max(math.ceil(attempt * left * whole), min(whole, STARTING))
-        return min(wanted, self.study.settings.max_runtime)
+        wanted = attempt * max(left * whole, min(whole, STARTING))
+        return min(math.ceil(wanted), self.study.settings.max_runtime)
 
     def _shares(self, stage: str) -> list[str]:
         count = self.model.jobs
