@@ -135,15 +135,18 @@ def answer_questions(
     times: list[Row] = []
     total = sum(part.prompts for part in own)
     with logs.Progress(name, total=total, unit="prompts") as progress:
+
+        def advance(prompts: int) -> None:
+            progress.update(prompts)
+            note_left(1 - progress.done / total)
+
         for task, of_task in groupby(own, key=lambda part: part.task):
             first = len(rows)
             for place, group in groupby(of_task, key=lambda part: part.slice):
                 of_place = list(group)
                 start, seconds = time.monotonic(), answerer.seconds
                 for some in _at_once(of_place):
-                    rows += questions.rows(task, some, progress.update)
-                    if total:
-                        note_left(1 - progress.done / total)
+                    rows += questions.rows(task, some, advance)
                 took = time.monotonic() - start if task.is_control else answerer.seconds - seconds
                 times.append(_time_of(task, place, of_place, took))
             _log_skipped(name, task, rows[first:])

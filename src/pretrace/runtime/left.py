@@ -1,5 +1,6 @@
 """How much work a job has left: kept beside its output, so that a job that goes on asks a scheduler for less time."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -7,13 +8,24 @@ from pathlib import Path
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_json
 
+EVERY = 5.0
+"""Seconds between two notes, at least."""
+
 
 @contextmanager
 def work_left(output: Path) -> Iterator[Callable[[float], None]]:
     """Give the function that notes which share of the work is left, from 1 to 0, until the job ends well."""
-    note = _note_of(output)
-    yield lambda left: write_json(note, {"left": round(left, 3)})
-    note.unlink(missing_ok=True)
+    path = _note_of(output)
+    noted_at = time.monotonic() - EVERY
+
+    def note(left: float) -> None:
+        nonlocal noted_at
+        if time.monotonic() - noted_at >= EVERY:
+            noted_at = time.monotonic()
+            write_json(path, {"left": round(left, 3)})
+
+    yield note
+    path.unlink(missing_ok=True)
 
 
 def share_left(output: str | Path) -> float:
