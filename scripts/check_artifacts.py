@@ -11,6 +11,8 @@ with job_log(snakemake.log[0]):
     failed = [path for path, record in records.items() if record["failed"]]
     for path in failed:
         path.unlink()  # so that the next run renders it again
+        for view in records[path]["unmade"]:
+            Path(view).unlink(missing_ok=True)  # and makes the views again that could not be made
     if failed:
         reasons = [sentence for path in failed for sentence in records[path]["failed"]]
         raise InputError(

@@ -1,5 +1,7 @@
 """Ask the hub for everything that the study will fetch, and say what would fail; nothing is fetched."""
 
+from pathlib import Path
+
 from pretrace import config_folder
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import job_log, print_answer
@@ -8,8 +10,9 @@ from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
 
 with job_log(snakemake.log[0]):
+    partitions = Path(snakemake.params.partitions) if snakemake.params.partitions else None
     plan = Plan(load_study(snakemake.config, config_folder()))
-    lines, problems = report(plan, check_hub(plan))
+    lines, problems = report(plan, check_hub(plan), partitions)
     print_answer(lines)
     if problems:
         raise InputError("\n".join(["this will fail:", *problems]))

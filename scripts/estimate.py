@@ -1,17 +1,16 @@
-"""Estimate what a study takes: tokens, GPU hours, downloads, disk and US dollars; nothing is fetched, run or asked."""
+"""Estimate what a study takes: tokens, GPU hours, time, disk and US dollars; nothing is fetched, run or asked."""
 
 from pathlib import Path
 
 from pretrace import config_folder
-from pretrace.models.entries import ApiModel, HubModel
 from pretrace.runtime.files import read_parquet, write_text
 from pretrace.runtime.logs import job_log, print_answer
 from pretrace.studies import load_study
-from pretrace.studies.estimate import assumptions, budget, counted, estimate_study, gigabytes, measured, table
+from pretrace.studies.estimate import assumptions, budget, counted, jobs_of, measured, table
 from pretrace.studies.plan import Plan
 
 with job_log(snakemake.log[0]):
-    plan, flops = Plan(load_study(snakemake.config, config_folder())), float(snakemake.config["gpu_flops"])
+    plan = Plan(load_study(snakemake.config, config_folder()))
     known = {}
     for slug, path in measured(plan).items():
         table_of_texts = read_parquet(path).astype({"length": object})
@@ -19,10 +18,9 @@ with job_log(snakemake.log[0]):
         known[slug] = counted(
             plan, slug, zip(table_of_texts["text"], table_of_texts["subset"], lengths, strict=True)
         )
-    lines = estimate_study(plan, flops, known)
-    fetched = sum(gigabytes(m.entry) for m in plan.models_read if isinstance(m.entry, HubModel))
-    told = [*table(lines, flops, fetched), *assumptions(plan, known)]
-    if any(isinstance(plan.study.models.entries.get(line.name), ApiModel) for line in lines):
+    jobs = jobs_of(plan, known)
+    told = [*table(plan, jobs), *assumptions(plan, known)]
+    if any(not job.model.is_local for job in jobs):
         from pretrace.models.api.endpoint import NANO
         from pretrace.models.api.store import AnswerStore
 
@@ -31,7 +29,7 @@ with job_log(snakemake.log[0]):
             with AnswerStore(Path(snakemake.params.answers)) as store:
                 stored, spent = store.counts(), sum(store.money())
         told += budget(
-            lines[-1].dollars,
+            sum(job.dollars for job in jobs),
             {model: (answers, cost / NANO) for model, (answers, cost) in stored.items()},
             spent=spent / NANO,
             budget_usd=snakemake.config["budget_usd"],

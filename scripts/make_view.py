@@ -5,7 +5,7 @@ from pathlib import Path
 from pretrace.benchmarks import benchmark_entry
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.written_views import ParaphrasePrompts, paraphrase
-from pretrace.runtime.files import read_parquet, write_parquet
+from pretrace.runtime.files import read_parquet
 from pretrace.runtime.logs import job_log
 from pretrace.runtime.schema import read_keys
 from pretrace.views import stored
@@ -50,7 +50,12 @@ def replaced():
         return stored.make_view(view, texts, Path(checkpoint), device=snakemake.params.device)
 
 
+def computed():
+    """Make the view as a function of each text."""
+    return stored.computed_view(view, texts)
+
+
 with job_log(snakemake.log[0]):
     texts = read_parquet(snakemake.input.benchmark)
-    table = imported() if snakemake.input.source else written() if prompts else replaced()
-    write_parquet(snakemake.output[0], table, stored.schema())
+    makers = {"file": imported, "prompts": written, "model": replaced, "data": computed}
+    stored.write_view(Path(snakemake.output[0]), makers[snakemake.params.way])

@@ -5,15 +5,20 @@ from pathlib import Path
 
 from pretrace.render.artifact import Artifact
 from pretrace.render.rendering import render
-from pretrace.render.results import Results
+from pretrace.render.results import Results, UnmadeView
 from pretrace.runtime.logs import job_log, log
+from pretrace.views.stored import unmade_reason
 
 with job_log(snakemake.log[0]):
     paths: dict[str, dict] = defaultdict(dict)
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark
         paths[kind][key] = Path(path)
-    results = Results(paths, snakemake.params.entries)
+    unmade = []
+    for benchmark, view, path in snakemake.params.views:
+        if reason := unmade_reason(Path(path)):
+            unmade.append(UnmadeView(benchmark, view, path, reason))
+    results = Results(paths, snakemake.params.entries, unmade)
     artifact = Artifact.model_validate(snakemake.params.artifact)
     files = render(artifact, results, Path(snakemake.output.csv).parents[1])
     log.info("%s: %s", artifact.title, files.get("md") or files["svg"])

@@ -331,7 +331,7 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         arxivtection=50,
         questions=part(33),
         gutenberg=part(978, least=8),
-        documents=100,
+        documents=part(2000, least=20),
         mimir_words=130,
         share_of_words=2 / 3,
         patent_characters=600,

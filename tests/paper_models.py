@@ -7,7 +7,7 @@ tokenizer's files and the token that it puts first. Widths, layers, heads and vo
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,8 @@ class Shape:
     """What a released config.json says: `width` of the layers, `inner` of their feed-forward part, `rows` of the
     vocabulary, `key_heads` where they are fewer than the heads.
 
-    `settings`: further keys, as released. `masks`: buffers that the checkpoint holds beside its weights.
+    `settings`: further keys, as released. `masks`: whose buffers the checkpoint holds beside its weights. `chat`: the
+    template of tokenizer_config.json.
     """
 
     kind: str
@@ -42,6 +43,31 @@ class Shape:
     key_heads: int = 0
     settings: dict[str, Any] = field(default_factory=dict)
     masks: str = ""
+    chat: str = ""
+
+
+LLAMA_CHAT = (
+    "{% if messages[0]['role'] == 'system' %}{% set loop_messages = messages[1:] %}"
+    "{% set system_message = messages[0]['content'] %}"
+    "{% else %}{% set loop_messages = messages %}{% set system_message = false %}{% endif %}"
+    "{% for message in loop_messages %}"
+    "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
+    "{% if loop.index0 == 0 and system_message != false %}"
+    "{% set content = '<<SYS>>\\n' + system_message + '\\n<</SYS>>\\n\\n' + message['content'] %}"
+    "{% else %}{% set content = message['content'] %}{% endif %}"
+    "{% if message['role'] == 'user' %}{{ bos_token + '[INST] ' + content.strip() + ' [/INST]' }}"
+    "{% elif message['role'] == 'assistant' %}{{ ' ' + content.strip() + ' ' + eos_token }}{% endif %}{% endfor %}"
+)
+MISTRAL_CHAT = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{% if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}"
+    "{{ raise_exception('Conversation roles must alternate user/assistant/user/assistant/...') }}{% endif %}"
+    "{% if message['role'] == 'user' %}{{ '[INST] ' + message['content'] + ' [/INST]' }}"
+    "{% elif message['role'] == 'assistant' %}{{ message['content'] + eos_token }}"
+    "{% else %}{{ raise_exception('Only user and assistant roles are supported!') }}{% endif %}{% endfor %}"
+)
+"""It refuses a system's message."""
 
 
 def _neox(width: int, layers: int, heads: int, *, rows: int = 50304, **settings: Any) -> Shape:
@@ -66,6 +92,11 @@ def _opt(width: int, layers: int, heads: int, **settings: Any) -> Shape:
 
 def _gpt_neo(width: int, layers: int, heads: int) -> Shape:
     return Shape("gpt_neo", "gpt2", width, layers, heads, 4 * width, 50257, 2048, masks="gpt_neo")
+
+
+def _llama_2(width: int, layers: int, heads: int, inner: int, key_heads: int = 0) -> Shape:
+    shape = _llama(width, layers, heads, inner, context=4096, key_heads=key_heads, rms_norm_eps=1e-5)
+    return replace(shape, chat=LLAMA_CHAT)
 
 
 def _llama(
@@ -101,10 +132,9 @@ def _mamba(width: int, layers: int) -> Shape:
 
 def _mistral(kind: str, **settings: Any) -> Shape:
     settings = {"tie_word_embeddings": False, **settings}
-    return Shape(kind, "llama", 4096, 32, 32, 14336, 32000, 32768, 8, settings)
+    return Shape(kind, "llama", 4096, 32, 32, 14336, 32000, 32768, 8, settings, chat=MISTRAL_CHAT)
 
 
-_LLAMA_2 = {"context": 4096, "rms_norm_eps": 1e-5}
 SHAPES = {
     # embeddings of half the width, and norms after the layers
     "opt-350m": _opt(1024, 24, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
@@ -132,9 +162,9 @@ SHAPES = {
     "qwen1.5-4b": _qwen(2560, 40, 20, 6912),
     "qwen1.5-7b": _qwen(4096, 32, 32, 11008),
     "qwen1.5-14b": _qwen(5120, 40, 40, 13696, rows=152064),
-    "llama-2-7b": _llama(4096, 32, 32, 11008, **_LLAMA_2),
-    "llama-2-13b": _llama(5120, 40, 40, 13824, **_LLAMA_2),
-    "llama-2-70b": _llama(8192, 80, 64, 28672, key_heads=8, **_LLAMA_2),
+    "llama-2-7b": _llama_2(4096, 32, 32, 11008),
+    "llama-2-13b": _llama_2(5120, 40, 40, 13824),
+    "llama-2-70b": _llama_2(8192, 80, 64, 28672, key_heads=8),
     "mistral-7b": _mistral("mistral", sliding_window=4096),
     "mixtral-8x7b": _mistral("mixtral", num_local_experts=8, num_experts_per_tok=2, rope_theta=1e6),
 }  # fmt: skip
@@ -168,7 +198,7 @@ def write_paper_model(slug: str, entry: dict[str, Any], folder: Path, *, seed: i
     largest = max(parameter.numel() * parameter.element_size() for parameter in model.parameters())
     model.save_pretrained(folder, max_shard_size=int(max(size / files, largest)))
     _add_masks(folder, shape, config)
-    _write_tokenizer(tokenizer, shape.tokenizer, folder)
+    _write_tokenizer(tokenizer, shape, folder)
     (folder / PICKLED).write_bytes(b"a pickle, which is never fetched")
     return folder
 
@@ -350,17 +380,18 @@ _CLASSES: dict[str, dict[str, Any]] = {
 """tokenizer_config.json of each kind."""
 
 
-def _write_tokenizer(tokenizer: Any, kind: str, folder: Path) -> None:
+def _write_tokenizer(tokenizer: Any, shape: Shape, folder: Path) -> None:
     """Write the files that the kind's repositories have; those of GPT-2's kind have no tokenizer.json."""
+    kind = shape.tokenizer
     if kind not in ("gpt2", "opt"):
         tokenizer.save(str(folder / "tokenizer.json"))
     if kind in ("gpt2", "opt", "qwen2"):
         tokenizer.model.save(str(folder))
     settings = _CLASSES[kind]
+    if shape.chat:
+        settings = settings | {"chat_template": shape.chat}
     (folder / "tokenizer_config.json").write_text(json.dumps(settings, indent=2), encoding="utf-8")
-    special = {
-        key: value
-        for key, value in settings.items()
-        if key in ("bos_token", "eos_token", "unk_token", "pad_token") and value
+    tokens = {
+        key: value for key, value in settings.items() if key.endswith("_token") and isinstance(value, str)
     }
-    (folder / "special_tokens_map.json").write_text(json.dumps(special), encoding="utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps(tokens), encoding="utf-8")

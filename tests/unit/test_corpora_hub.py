@@ -81,6 +81,8 @@ def test_files_that_the_hub_has_no_more_of_leave_empty_shards_and_the_others_sha
     assert 0.5 * total < sum(len(text.encode()) for text in texts[0]) <= 0.9 * total
     assert not warnings()
     streamed("case-law-10gb", 0, tmp_path / "0.parquet")
+    assert not warnings(), "the registry reads the files whole"
+    streamed("case-law-10gb", 0, tmp_path / "0.parquet", gigabytes=10)
     assert "us-00000-of-00003.parquet holds" in warnings()
 
 

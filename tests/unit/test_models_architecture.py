@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -84,7 +85,39 @@ def check(folder, sizes, prompt_prefix, plain=transformers.AutoModelForCausalLM)
 
 
 QUERIES = "model.layers.0.self_attn.q_proj"
+
+
+def quantised(dtype, scale="weight_scale", **config):
+    """Changes a folder: the weights of the first queries in 8 bits with one scale, and these keys of config.json."""
+
+    def narrow(weights):
+        largest = weights[f"{QUERIES}.weight"].abs().max() / 100
+        whole = (weights[f"{QUERIES}.weight"] / largest).to(dtype)
+        return weights | {f"{QUERIES}.weight": whole, f"{QUERIES}.{scale}": largest}
+
+    def change(folder):
+        reweighted(folder, narrow)
+        configured(folder, **config)
+
+    return change
+
+
+SCALARS = "q_proj.weight as (F8_E4M3|I8).* no quantization_config by which transformers"
+MODELOPT = {"quant_method": "modelopt", "quant_algo": "FP8"}
 REFUSED = {
+    "float8 of an unknown method": (quantised(torch.float8_e4m3fn, quantization_config=MODELOPT), SCALARS),
+    "float8 of an old key": (quantised(torch.float8_e4m3fn, compression_config={"format": "float"}), SCALARS),
+    "float8 without a method": (quantised(torch.float8_e4m3fn, scale="scale"), SCALARS),
+    "int8 of an unknown method": (quantised(torch.int8, quantization_config={"quant_method": "w8"}), SCALARS),
+    "scales that a method does not know": (
+        quantised(torch.float8_e4m3fn, quantization_config={"quant_method": "fp8"}), "does not use|lacks weights"),
+    "a number of no known name": (
+        lambda folder: reweighted(folder, lambda weights: weights | {f"{QUERIES}.gain": torch.tensor(2.0)}),
+        r"does not use.*q_proj\.gain"),
+    "a bias with a mask's name": (
+        lambda folder: reweighted(
+            folder, lambda weights: weights | {"model.layers.0.self_attn.bias": torch.ones(32)}),
+        r"does not use.*self_attn\.bias"),
     "fewer layers": (lambda folder: configured(folder, num_hidden_layers=1), r"does not use.*model\.layers\.1\."),
     "no layer": (lambda folder: configured(folder, num_hidden_layers=0), r"does not use.*and \d+ more"),
     "less than none": (lambda folder: configured(folder, num_hidden_layers=-1), "does not use"),
@@ -96,7 +129,7 @@ REFUSED = {
         lambda folder: reweighted(
             folder, lambda weights: {name: (9 * weight).to(torch.int8) for name, weight in weights.items()}
         ),
-        r"weight as I8.*no quantization_config",
+        r"weight as I8.*has no quantization_config",
     ),
     "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "merge_and_unload"),
     "both directions": (lambda folder: configured(folder, is_causal=False), "not causal.*a token changes"),
@@ -117,21 +150,108 @@ def test_a_checkpoint_that_is_not_what_it_says_is_refused_in_a_sentence(folder, 
     assert len(str(refused.value)) < 500
 
 
-@pytest.mark.parametrize("kind", ["Bert", "Roberta", "XLM"])
-def test_a_model_that_reads_both_ways_is_refused(saved, kind):
-    model = transformers.AutoModelForCausalLM.from_config(getattr(transformers, f"{kind}Config")(**SIZES))
-    with pytest.raises(InputError, match="not causal"):
-        loaded(saved(model))
+@pytest.mark.parametrize(
+    ("kind", "says"),
+    [("Bert", "a token changes"), ("Roberta", "a token changes"), ("XLM", "a token changes"),
+     ("ProphetNet", "the number of tokens behind changes")],
+)  # fmt: skip
+def test_a_model_that_reads_both_ways_is_refused(saved, kind, says):
+    sizes = SIZES | {"is_encoder_decoder": False}
+    if kind == "ProphetNet":
+        sizes |= {"num_decoder_layers": sizes.pop("num_hidden_layers"), "bos_token_id": 1}
+    config = getattr(transformers, f"{kind}Config")(**sizes)
+    with pytest.raises(InputError, match=f"not causal: {says}"):
+        loaded(saved(transformers.AutoModelForCausalLM.from_config(config)))
 
 
-def test_masks_of_old_checkpoints_are_no_weights(folder):
-    place = "transformer.h.0.attn.attention"
-    masks = {
-        f"{place}.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8),
-        f"{place}.masked_bias": torch.tensor(-1e9),
-    }
-    reweighted(copied := folder("gpt_neo"), lambda weights: weights | masks)
-    loaded(copied)
+HARMLESS = {
+    "masks of old checkpoints": ("gpt_neo", {
+        "transformer.h.0.attn.attention.bias": torch.ones(1, 1, 9, 9, dtype=torch.uint8),
+        "transformer.h.0.attn.attention.masked_bias": torch.tensor(-1e9)}),
+    "scales of activations and of a cache": ("llama", {
+        f"{QUERIES}.input_scale": torch.tensor(2.0), "model.layers.0.self_attn.k_scale": torch.tensor(3.0)}),
+    "angles and positions": ("llama", {
+        "model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4), "model.position_ids": torch.arange(9)}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HARMLESS)
+def test_what_is_no_weight_changes_no_number(folder, case):
+    kind, tensors = HARMLESS[case]
+    reweighted(copied := folder(kind), lambda weights: weights | tensors)
+    check(copied, (5, 20), PromptPrefix((1,)))
+
+
+def test_quantised_weights_that_transformers_reads_are_scored(folder):
+    """One scale for each matrix, under the name that transformers knows, and the scale of activations beside it."""
+    parts = (
+        "self_attn.k_proj",
+        "self_attn.v_proj",
+        "self_attn.o_proj",
+        "mlp.gate_proj",
+        "mlp.up_proj",
+        "mlp.down_proj",
+    )
+    whole_parts = ["lm_head", "model.layers.1", *(f"model.layers.0.{part}" for part in parts)]
+    method = {"quant_method": "fp8", "weight_block_size": None, "modules_to_not_convert": whole_parts}
+    quantised(torch.float8_e4m3fn, "weight_scale_inv", quantization_config=method)(copied := folder())
+    reweighted(copied, lambda weights: weights | {f"{QUERIES}.activation_scale": torch.tensor(2.0)})
+    weights = load_file(copied / "model.safetensors")
+    whole = weights[f"{QUERIES}.weight"].float() * weights[f"{QUERIES}.weight_scale_inv"]
+    _, model = loaded(copied)
+    read = model.get_parameter(f"{QUERIES}.weight").detach().float()
+    np.testing.assert_allclose(read, whole, rtol=0.01)
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"rope_theta": 10_000.0}, r"names rope_theta 10000.*sliding_attention.* with 500000\..*rope_parameters"),
+        ({"rope_theta": 500_000.0}, ""),
+        ({}, ""),
+        ({"rope_parameters": {kind: {"rope_type": "default", "rope_theta": 10_000.0}
+                              for kind in ("full_attention", "sliding_attention")}}, ""),
+    ],
+)  # fmt: skip
+def test_a_rotary_base_that_config_json_does_not_name_is_refused(saved, keys, says):
+    model = transformers.Olmo3ForCausalLM(transformers.Olmo3Config(**SIZES, num_key_value_heads=2))
+    written = json.loads((saved(model) / "config.json").read_text())
+    del written["rope_parameters"]
+    folder = Path(saved(model))
+    (folder / "config.json").write_text(json.dumps(written | keys))
+    if says:
+        with pytest.raises(InputError, match=says):
+            loaded(folder)
+    else:
+        check(folder, (5, 20), PromptPrefix(()))
+
+
+class Linear8bitLt(torch.nn.Linear):
+    """Stands for bitsandbytes': what it gives a row follows all rows."""
+
+    state = SimpleNamespace(threshold=6.0)
+
+    def forward(self, rows):
+        return super().forward(rows) + rows.abs().amax()
+
+
+@pytest.mark.parametrize("shots", [None, ((20, 21, 22),)])
+def test_a_text_in_8_bits_has_the_numbers_that_it_has_alone(tiny_checkpoint, shots):
+    model = target_of(tiny_checkpoint("llama")).load()
+    queries = model.get_submodule(QUERIES)
+    mixing = Linear8bitLt(queries.in_features, queries.out_features, bias=False)
+    mixing.weight = queries.weight
+    model.set_submodule(QUERIES, mixing)
+    prefix = PromptPrefix((1,), shots)
+    texts = [GENERATOR.integers(4, 299, size).tolist() for size in (5, 5, 20, 31)]
+    computed = Engine(model, "tiny", 4096).statistics(requests_of(texts), prefix, statistics="logprobs")
+    for tokens, values in zip(texts, computed, strict=True):
+        # the last token predicts nothing, and need not be read
+        ids = torch.tensor([[*prefix.ids, *tokens[:-1]]])
+        with torch.inference_mode():
+            rows = model(input_ids=ids, use_cache=False).logits[0, -len(tokens) :].log_softmax(-1)
+        expected = rows.gather(1, torch.tensor(tokens)[:, None])[:, 0]
+        np.testing.assert_allclose(values[0], expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", ["llama", "mixtral"])

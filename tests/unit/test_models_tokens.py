@@ -13,11 +13,11 @@ from pretrace.models.checkpoint import register_local
 from pretrace.models.tokens import (
     bos_contradiction,
     decoder_of,
-    load_declared,
     load_encoder,
     load_tokenizer,
     start_in_words,
     start_token_ids,
+    witness_of,
 )
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
@@ -88,7 +88,7 @@ def test_texts_are_read_by_tokenizer_json_and_another_reading_is_an_error(
     if differs:
         with pytest.raises(InputError, match=f"(?s){differs}.* tokenizer_from: file"):
             check([(str(number), 0, text) for number, text in enumerate(TEXTS)], ids)
-        assert load_declared(checkpoint, tokenizer, "file") is None
+        assert witness_of(checkpoint, tokenizer, "file") == (None, "")
         chosen = load_tokenizer(checkpoint, tokenizer_from="class")
         assert type(chosen).__name__ == settings.get("tokenizer_class", "Qwen2Tokenizer")
         of_class = load_encoder(record, tokenizer_from="class").encode_batch(TEXTS, add_special_tokens=False)

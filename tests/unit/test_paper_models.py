@@ -2,14 +2,23 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+import transformers
 import yaml
+from made_up_jobs import expected_statistics
 
 from paper_models import SHAPES, STARTS, write_paper_model
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import load_checkpoint
 from pretrace.models.tokens import bos_contradiction, start_token_ids
+from pretrace.passes.engine import Engine
+from pretrace.passes.prompt_prefix import PromptPrefix
+from pretrace.passes.requests import Request
+from pretrace.questions.answering import Prompt
+from pretrace.questions.local import LocalAnswerer
+from simulated_gpu import SimulatedGPUs
 
 REGISTRY = Path(__file__).parents[2] / "config" / "models.yaml"
 ENTRIES = {
@@ -17,6 +26,14 @@ ENTRIES = {
     for slug, entry in yaml.safe_load(REGISTRY.read_text(encoding="utf-8")).items()
     if entry["source"] == "hub"
 }
+READ = (
+    "opt-350m", "opt-6.7b", "pythia-70m", "gpt-neo-125m", "llama-7b", "mamba-130m", "olmo-1b", "baichuan-7b",
+    "qwen1.5-1.8b", "llama-2-70b", "mistral-7b", "mixtral-8x7b",
+)  # fmt: skip
+"""A model of each architecture, number type and number of GPUs."""
+GENERATOR = np.random.default_rng(0)
+TEXTS = [GENERATOR.integers(8, 480, size).astype(np.int32) for size in (3, 17, 60, 150)]
+SHOTS = tuple(tuple(GENERATOR.integers(8, 480, 40).tolist()) for _ in range(7))
 TEXT = "Words of 1934, café 汉字 and\n  spaces."
 
 
@@ -37,7 +54,69 @@ def test_a_released_layout_loads_in_its_type_and_starts_texts_as_released(slug, 
     prepended = tokenizer.convert_ids_to_tokens(list(start_token_ids(tokenizer, "tokenizer")))
     assert prepended == ([] if start is None else [start])
     assert not bos_contradiction(tokenizer)
+    assert (tokenizer.chat_template or "") == SHAPES[slug].chat
     ids = tokenizer(TEXT, add_special_tokens=False)["input_ids"]
     assert tokenizer.decode(ids).strip() == TEXT
     with torch.inference_mode():
         assert model(torch.tensor([ids])).logits.isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("slug", "expected"),
+    [
+        ("llama-2-7b", "<s> [INST] <<SYS>>\nBe brief.\n<</SYS>>\n\nWhich? [/INST]"),
+        ("mistral-7b", "<s> [INST] Be brief.\n\nWhich? [/INST]"),
+    ],
+)
+def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_path):
+    folder = write_paper_model(slug, ENTRIES[slug], tmp_path / slug)
+    register_local(folder, tmp_path / "checkpoint.json")
+    target = load_checkpoint(tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"])
+    answerer = LocalAnswerer(target, slug, 2048)
+    ids = answerer._ids(Prompt("Which?", "Be brief."))
+    assert ids.count(1) == 1
+    assert target.tokenizer.decode(ids) == expected
+
+
+def farthest(read, plain, prompt_prefix):
+    """The largest distance, in nats, of the texts' log-probabilities from those of a model in float32."""
+    distances = []
+    for text, computed in zip(TEXTS, read, strict=True):
+        expected = expected_statistics(plain, prompt_prefix.ids, text.tolist())
+        distances.append(np.abs(computed[0] - expected[0]).max())
+    return max(distances)
+
+
+@pytest.mark.parametrize(
+    "prompt_prefix", [PromptPrefix((1,)), PromptPrefix((1,), SHOTS)], ids=["plain", "shots"]
+)
+@pytest.mark.parametrize("slug", READ)
+def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(slug, prompt_prefix, tmp_path):
+    entry = ENTRIES[slug]
+    folder = write_paper_model(slug, entry, tmp_path / slug)
+    register_local(folder, tmp_path / "checkpoint.json")
+    requests = [Request(str(number), 0, text, len(text)) for number, text in enumerate(TEXTS)]
+
+    def read():
+        placement = (
+            {"device": "cuda", "device_map": "auto", "gpus": 2}
+            if "device_map" in entry
+            else {"device": "cpu"}
+        )
+        target = load_checkpoint(tmp_path / "checkpoint.json", dtype=entry["dtype"], **placement)
+        model = target.load()
+        assert len({weight.device for weight in model.parameters()}) == placement.get("gpus", 1)
+        return Engine(model, slug, 4096).statistics(requests, prompt_prefix, statistics="full")
+
+    if "device_map" in entry:
+        with SimulatedGPUs():
+            computed = read()
+    else:
+        computed = read()
+    exact, narrow = (
+        transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=dtype).eval()
+        for dtype in (torch.float32, getattr(torch, entry["dtype"]))
+    )
+    plain = [expected_statistics(narrow, prompt_prefix.ids, text.tolist()) for text in TEXTS]
+    lost = farthest(plain, exact, prompt_prefix)
+    assert farthest(computed, exact, prompt_prefix) <= 1.5 * lost + 1e-4

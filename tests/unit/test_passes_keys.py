@@ -58,6 +58,7 @@ def test_a_store_that_exists_is_still_found(
         device="cpu",
         vocabulary=200,
         context=48,
+        reads_alone=False,
     )
     job.run(
         [request(**{"start_token": "none"} | changes)], benchmark=BENCHMARK, names=NAMES, target=target,

@@ -1,12 +1,14 @@
 """What cannot be shown leaves the rest: the other panels, the files, and a record of why."""
 
 import errno
+from dataclasses import replace
 from pathlib import Path
 
 import made_up_results as made_up
 import pytest
 
 from pretrace.render.catalogue import Renderer
+from pretrace.render.results import UnmadeView
 from pretrace.runtime.files import read_json
 
 TOO_LONG = made_up.PANEL | {"length": 999}
@@ -16,10 +18,10 @@ OVER_GAMMA = {"options": {"x": "gamma"}, "selection": ["default"]}
 RENDERERS = {"method_table": ("md", {}), "heatmap": ("txt", HEATMAP), "method_lines": ("txt", OVER_GAMMA)}
 
 
-def rendered(renderer: str, results, folder: Path, *panels) -> tuple[str, str, dict]:
+def rendered(renderer: str, results, folder: Path, *panels, **own) -> tuple[str, str, dict]:
     """The data of an artifact, the words under it, and its record."""
     suffix, keys = RENDERERS[renderer]
-    files = made_up.render(made_up.artifact(renderer, panels=[*panels], **keys), results, folder)
+    files = made_up.render(made_up.artifact(renderer, panels=[*panels], **keys, **own), results, folder)
     assert all(path.stat().st_size for path in files.values())
     words = files[suffix].read_text(encoding="utf-8").replace("\\", "")
     return files["csv"].read_text(encoding="utf-8"), words, read_json(files["record"])
@@ -32,7 +34,7 @@ def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_w
     data, words, record = rendered(renderer, results, tmp_path, TOO_LONG, made_up.PANEL, ABSENT)
     alone, _, clean = rendered(renderer, results, tmp_path, made_up.PANEL)
     assert data == alone
-    assert clean == {"shown": True, "failed": [], "empty": []}
+    assert clean == {"shown": True, "failed": [], "empty": [], "unmade": []}
     (empty,), (failed,) = record["empty"], record["failed"]
     assert record["shown"]
     assert empty.startswith(
@@ -41,6 +43,23 @@ def test_a_panel_that_fails_or_is_empty_leaves_the_others_as_they_are_and_says_w
     assert failed.startswith(f"a_{renderer}: tiny-135m on absent, 64 words could not be shown: no ")
     for sentence in (empty, failed):
         assert sentence.partition(": ")[2] in words
+
+
+def test_a_view_that_could_not_be_made_leaves_the_others_and_is_told(results, tmp_path):
+    unmade = UnmadeView(
+        "speeches", "synonym-10", "results/views/speeches/synonym-10.parquet", "no data is here."
+    )
+    lacking = replace(results, unmade=[unmade])
+    both, one = ({"across": {"view": views}} for views in (["original", "synonym-10"], ["original"]))
+    data, words, record = rendered("method_table", lacking, tmp_path, made_up.PANEL, options=both)
+    alone, _, clean = rendered("method_table", results, tmp_path, made_up.PANEL, options=one)
+    assert data == alone
+    [sentence] = record["failed"]
+    assert sentence.endswith(
+        "synonyms 10 % of speeches could not be made, so nothing of it is shown: no data is here."
+    )
+    assert sentence.partition(": ")[2] in words
+    assert (record["unmade"], clean["unmade"]) == ([unmade.path], [])
 
 
 @pytest.mark.parametrize(

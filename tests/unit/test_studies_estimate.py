@@ -7,29 +7,30 @@ from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan
 from pretrace.studies.estimate import (
-    FORWARD,
-    STORED,
     TOKENS_A_WORD,
-    Line,
     assumptions,
     budget,
     counted,
-    estimate_study,
+    jobs_of,
     measured,
+    order_of_length,
     slices_read,
     table,
 )
+from pretrace.studies.shared import FIRST
 from tiny_models import tiny_tokenizer
 
 MODELS = yaml.safe_load((ROOT / "config" / "models.yaml").read_text(encoding="utf-8"))
-FLOPS = 1e12
 API = FREE | {"endpoint": "completions", "price": {"input": 1.0, "output": 10.0}, "top_logprobs": 5}
 TEXTS = {("a", 64): [100.0], ("a", 32): [20.0], ("b", None): [30.0]}
 
 
-def lines_of(folder, **keys):
-    plan = Plan(load_written(folder, study(**keys)))
-    return {line.name: line for line in estimate_study(plan, FLOPS, {})}
+def plan_of(folder, *runs, **keys):
+    return Plan(load_written(folder, study(runs=list(runs), **keys)))
+
+
+def jobs_by_model(plan):
+    return {job.model.slug: job for job in jobs_of(plan, {})}
 
 
 def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp_path):
@@ -52,26 +53,69 @@ def test_texts_are_counted_by_the_tokenizer_that_is_here_else_by_their_bytes(tmp
     assert not any("bytes" in line for line in assumptions(plan, {"licences": TEXTS}))
 
 
+WIKIMIA = {"benchmark": "wikimia", "methods": ["loss"]}
+
+
 def test_a_reference_model_reads_what_its_target_reads(tmp_path):
-    run = {"model": "llama-7b", "benchmark": "wikimia", "lengths": [64], "methods": ["loss", "ref"]}
-    lines = lines_of(tmp_path, runs=[run | {"references": ["llama-160m"]}])
-    tokens = 542 * 64 * TOKENS_A_WORD["en"]
-    large, small = lines["llama-7b"], lines["llama-160m"]
-    assert list(lines) == ["llama-7b", "llama-160m", "all"], "the longest first"
-    assert large.read == small.read == pytest.approx(tokens)
-    assert (large.gpus, large.weights) == (1, MODELS["llama-7b"]["parameters"] * 2 / 1e9)
-    assert large.hours == pytest.approx(FORWARD * MODELS["llama-7b"]["parameters"] * tokens / FLOPS / 3600)
-    assert large.results == pytest.approx(STORED * tokens / 1e9)
-    assert lines["all"][1:] == pytest.approx([2 * tokens, 0, large.hours + small.hours, 1,
-                                              large.weights + small.weights, 2 * large.results, 0])  # fmt: skip
+    run = WIKIMIA | {
+        "model": "llama-7b",
+        "lengths": [64],
+        "methods": ["loss", "ref"],
+        "references": ["llama-160m"],
+    }
+    jobs = jobs_by_model(plan_of(tmp_path, run))
+    assert list(jobs) == ["llama-7b", "llama-160m"], "the longest first"
+    assert jobs["llama-7b"].read == jobs["llama-160m"].read == pytest.approx(542 * 64 * TOKENS_A_WORD["en"])
 
 
-def test_a_prefix_is_read_once_and_each_text_after_it_again(tmp_path):
-    run = {"lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]}
-    lines = lines_of(tmp_path, runs=[{"model": "llama-7b", "benchmark": "wikimia"} | run])
-    text = 32 * TOKENS_A_WORD["en"]
-    assert lines["llama-7b"].read == pytest.approx(776 * text * 2 + 7 * text)
-    assert lines["llama-7b"].results == pytest.approx(STORED * 776 * text * 2 / 1e9), "shots are not stored"
+# 2 operations a parameter and token; 250e12 a second on an A100, 790e12 on an H200; 64 % of them from 30B on
+BY_HAND = [
+    # the texts plainly and after 7 shots, which are read once: (2 x 776 + 7) texts of 32 words
+    (WIKIMIA | {"model": "llama-30b", "lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]},
+     1559 * 32 * 1.35, 2 * 32528943616 / (0.64 * 790e12), 2 * 32528943616 / (0.64 * 250e12), 1),
+    # 64 options and the wording of 5,495 passages; two GPUs are reserved for one that computes
+    ({"model": "llama-2-70b", "benchmark": "booktection-llama", "lengths": [128], "methods": ["de_cop"]},
+     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12), 2 * 68976648192 / (0.64 * 250e12), 2),
+    # a model of 160M parameters uses 6 %
+    ({"model": "small", "benchmark": "wikimia", "lengths": [128], "methods": ["loss"]},
+     250 * 128 * 1.35, 2 * 160e6 / (0.06 * 790e12), 2 * 160e6 / (0.06 * 250e12), 1),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("run", "tokens", "seconds_h200", "seconds_a100", "gpus"), BY_HAND)
+def test_three_jobs_by_hand(tmp_path, run, tokens, seconds_h200, seconds_a100, gpus):
+    small = {"source": "hub", "hub": "a/small", "parameters": 160e6, "resources": {"gpu": 1}}
+    [job] = jobs_of(plan_of(tmp_path, run, models={"small": small}), {})
+    assert job.read == pytest.approx(tokens)
+    assert job.hours("H200") == job.hours("H100") == pytest.approx(tokens * seconds_h200 / 3600)
+    assert job.reserved("A100") == pytest.approx(gpus * tokens * seconds_a100 / 3600)
+
+
+def test_jobs_that_share_a_pair_are_each_as_long_as_their_share(tmp_path):
+    shared = {"source": "hub", "hub": "a/b", "parameters": 30e9, "resources": {"gpu": 1, "jobs": 4}}
+    whole = shared | {"resources": {"gpu": 1}}
+    runs = [WIKIMIA | {"model": model} for model in ("shared", "whole")]
+    jobs = jobs_by_model(plan_of(tmp_path, *runs, models={"shared": shared, "whole": whole}))
+    assert 4 * jobs["shared"].hours("H100") == pytest.approx(jobs["whole"].hours("H100"))
+    assert jobs["shared"].reserved("H100") == pytest.approx(jobs["whole"].reserved("H100"))
+
+
+def test_a_larger_model_uses_more_of_a_card(tmp_path):
+    sizes = [70e6, 160e6, 500e6, 1.1e9, 3e9, 7e9, 13e9, 30e9, 70e9]
+    models = {f"m{size / 1e6:g}": {"source": "hub", "hub": "a/b", "parameters": size} for size in sizes}
+    jobs = jobs_of(plan_of(tmp_path, *[WIKIMIA | {"model": slug} for slug in models], models=models), {})
+    by_size = sorted(jobs, key=lambda job: job.operations)
+    shares = [job.operations / 3600 / job.hours("H100") / 790e12 for job in by_size]
+    assert shares == sorted(shares)
+    assert (shares[0], shares[1], shares[-1]) == pytest.approx((0.06, 0.06, 0.64))
+
+
+def test_the_longest_job_starts_first(tmp_path):
+    runs = [WIKIMIA | {"model": model, "lengths": [64]} for model in ("llama-7b", "llama-30b", "pythia-70m")]
+    places = order_of_length(plan_of(tmp_path, *runs))
+    ordered = sorted((key for key in places if key[1]), key=places.__getitem__)
+    assert ordered == [(model, "wikimia") for model in ("pythia-70m", "llama-7b", "llama-30b")]
+    assert 0 <= min(places.values()) < max(places.values()) < FIRST
 
 
 ASKED = [
@@ -96,37 +140,46 @@ def test_what_an_api_reads_and_writes_is_counted_in_the_texts_and_priced(
     }
     plan = Plan(load_written(tmp_path, study(**keys)))
     assert measured(plan) == {"own": plan.benchmark("own").table}
-    line = estimate_study(plan, FLOPS, {"own": TEXTS})[0]
-    assert (line.read, line.written) == pytest.approx((read, written))
-    assert line.dollars == pytest.approx(read * 1e-6 + written * 10e-6)
-    assert line.hours == 0
+    jobs = jobs_of(plan, {"own": TEXTS})
+    assert (sum(job.read for job in jobs), sum(job.written for job in jobs)) == pytest.approx((read, written))
+    assert sum(job.dollars for job in jobs) == pytest.approx(read * 1e-6 + written * 10e-6)
+    assert not any(job.hours("H100") for job in jobs)
 
 
-def test_the_table_says_what_is_stored_and_whether_the_budget_suffices(tmp_path):
-    run = {"model": "llama-7b", "benchmark": "wikimia", "methods": ["loss"]}
-    plan = Plan(load_written(tmp_path, study(runs=[run])))
-    lines = table(estimate_study(plan, FLOPS, {}), FLOPS, 13.5)
-    assert lines[2].startswith("| llama-7b | ")
-    assert lines[3].startswith("| all | ")
-    assert "To download: 14 GB of weights" in lines[-1]
-    assert lines[-3] == "Disk: about 14 GB for weights and results, without data sets and corpora."
+def test_the_table_says_gpu_hours_the_longest_job_time_and_disk(tmp_path):
+    # 8.64e6 tokens of 30e9 parameters at 160e12 operations a second: 0.9 h, on two GPUs; and a tenth of it
+    large = {"source": "hub", "hub": "a/b", "parameters": 30e9, "dtype": "bfloat16", "resources": {"gpu": 2}}
+    models = {"large": large, "half": large | {"resources": {"gpu": 1}}}
+    texts = {"source": "local", "path": "mine.jsonl"}
+    benchmarks = {
+        slug: texts | {"lengths": [100], "expected": {"all": count}}
+        for slug, count in (("b", 64000), ("s", 6400))
+    }
+    (tmp_path / "mine.jsonl").write_text('{"text": "one", "label": 1}\n')
+    runs = [
+        {"model": "large", "benchmark": "b", "methods": ["loss"]},
+        {"model": "half", "benchmark": "s", "methods": ["loss"]},
+    ]
+    plan = plan_of(tmp_path, *runs, models=models, benchmarks=benchmarks)
+    lines = table(plan, jobs_of(plan, {}))
+    assert lines[0].startswith(
+        "| model | million tokens read | written | GPUs | weights (GB) | GPU hours on A100 |"
+    )
+    assert lines[2] == "| large | 8.64 | 0.00 | 2 | 60.0 | 1.80 | 0.57 | 0.57 | 0.00 |"
+    assert lines[4] == "| all | 9.50 | 0.00 |  | 120.0 | 1.89 | 0.60 | 0.60 | 0.00 |"
+    assert lines[6].startswith("Disk: 120 GB of weights to fetch and 0 GB of passes")
+    assert lines[7] == (
+        "A100: 1.9 GPU hours; the longest job, passes of large on b, takes 0.9 hours on 2, and all takes no less. "
+        "Hours in all: 0.9 with 2, 0.9 with 4, 0.9 with 8, 0.9 with 16."
+    )
+
+
+def test_the_budget_says_what_is_stored_and_whether_it_suffices():
     enough = "\n".join(budget(4.0, {"api": (10, 1.0)}, spent=1, budget_usd=5))
     assert "10 answers of api, for 1.00" in enough
     assert "1.00 are spent and 4.00 are left" in enough
     assert "may not suffice" not in enough
     assert "may not suffice" in "\n".join(budget(4.0, {}, spent=0, budget_usd=3))
-
-
-def test_days_count_each_gpu_that_a_model_holds():
-    lines = [
-        Line("spread", read=0, written=0, hours=48, gpus=2, weights=0, results=0, dollars=0),
-        Line("small", read=0, written=0, hours=24, gpus=0, weights=0, results=0, dollars=0),
-        Line("all", read=0, written=0, hours=72, gpus=2, weights=0, results=30, dollars=0),
-    ]
-    *_, disk, days, _ = table(lines, FLOPS, 100)
-    assert disk.startswith("Disk: about 130 GB ")
-    # (48 h x 2 + 24 h) / 24 h = 5 days of one GPU
-    assert days == "Days with GPUs that are never idle: 2.5 with 2, 1.2 with 4, 0.6 with 8, 0.3 with 16."
 
 
 SPEECHES = {"years": [2005, 2020]}

@@ -23,6 +23,7 @@ SHARDS = [f"model-{number:05d}-of-00003.safetensors" for number in (1, 2, 3)]
 def plan_of(hub, monkeypatch):
     """Gives the plan of a study whose repositories and pages are all there, as they should be."""
     monkeypatch.setattr("pretrace.runtime.hub.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("pretrace.studies.hub_check.lacks", lambda plan, partitions: [])
 
     def made_up(config):
         plan = Plan(load_study(config))
@@ -94,7 +95,7 @@ DEFECTS = {
         lambda hub: hub.add("models", "JackFram/llama-160m", without(MODEL, "config.json")),
     ),
     "a tokenizer of sentencepiece alone": (
-        "model llama-7b", "tokenizer.model alone, which needs the package sentencepiece",
+        "model llama-7b", "tokenizer.model alone, which needs the packages sentencepiece and protobuf",
         lambda hub: hub.add("models", "huggyllama/llama-7b",
                             without(MODEL, "tokenizer.json") | {"tokenizer.model": b"x"}),
     ),

@@ -1,6 +1,7 @@
 """Views that are tables: made by a model's checkpoint or brought by a benchmark; and what a pass sends."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys
 from pretrace.seeds import seed_of
 from pretrace.views import VIEWS
-from pretrace.views.stored import imported_view, make_view, rendered_texts, view_texts
+from pretrace.views.stored import (
+    computed_view,
+    imported_view,
+    make_view,
+    read_views,
+    rendered_texts,
+    unmade_reason,
+    view_table,
+    view_texts,
+    write_view,
+)
 from pretrace.views.zero_access import Openings, complete
 
 WORDS = ["king", "queen", "prince", "city", "town", "village", "peace", "war", "army", "navy", "law", "tax"]
@@ -153,3 +164,27 @@ def test_the_target_completes_each_prompt_greedily_to_as_many_tokens_as_the_text
 def test_a_view_that_is_a_function_of_the_text_has_no_table(causal):
     with pytest.raises(InputError, match="'delete-10' is not made by a model"):
         make_view("delete-10", BENCHMARK, causal)
+
+
+def test_a_view_that_cannot_be_made_has_no_texts_and_says_why(tmp_path, log_lines):
+    def refuse() -> pd.DataFrame:
+        raise InputError("there is no data.")
+
+    paths = [tmp_path / f"{name}.parquet" for name in ("synonym-10", "paraphrase")]
+    write_view(paths[0], refuse)
+    write_view(paths[1], lambda: view_table({"t0": ["Zero"]}))
+    assert [unmade_reason(path) for path in paths] == ["there is no data.", None]
+    views = read_views(paths)
+    assert views == {"synonym-10": {}, "paraphrase": {"t0": ["Zero"]}}
+    assert read(view="synonym-10", stored=views) == []
+    assert (
+        "view 'synonym-10' could not be made, so no text of it is read: there is no data." in log_lines.text
+    )
+
+
+def test_synonyms_are_stored_as_the_function_of_each_text_gives_them(monkeypatch):
+    made_up = replace(VIEWS["synonym-10"], function=lambda text, seed: [f"{seed} {text}"])
+    monkeypatch.setitem(VIEWS, "synonym-10", made_up)
+    made = computed_view("synonym-10", BENCHMARK)
+    expected = [f"{seed_of('synonym-10', f't{i}')} {text}" for i, text in enumerate(TEXTS)]
+    assert made["text"].tolist() == expected

@@ -2,7 +2,8 @@
 
 import re
 import sys
-from importlib.metadata import requires
+import tomllib
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import pytest
@@ -68,30 +69,45 @@ def pins(lines: list[str]) -> dict[str, str]:
     return {canonicalize_name(line.split("==")[0]): line for line in lines if "==" in line}
 
 
-def test_the_environment_has_the_pins_of_the_lock_and_all_that_the_library_needs():
-    lock = pins((ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines())
-    *_, python, _, packages = yaml.safe_load((ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8"))[
-        "dependencies"
-    ]
-    pinned = pins(packages["pip"])
-    assert len(pinned) == len(packages["pip"])
-    assert {name: lock.get(name) for name in pinned} == pinned
-    assert python == f"python={sys.version_info.major}.{sys.version_info.minor}"
-    # without the extras `workflow` and `cluster`: Snakemake starts the jobs, they do not import it
-    needed = {"pretrace"}
-    for extra in ("hf", "documents"):
-        for line in requires("pretrace"):
-            requirement = Requirement(line)
-            if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
-                needed.add(canonicalize_name(requirement.name))
-    waiting = [*needed - {"pretrace"}]
-    while waiting:
-        for line in requires(waiting.pop()) or []:
-            requirement = Requirement(line)
-            name = canonicalize_name(requirement.name)
-            is_wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
-            if is_wanted and name not in needed:
-                needed.add(name)
-                waiting.append(name)
-    assert (needed & lock.keys()) <= pinned.keys()
+LOCK = pins((ROOT / "envs" / "requirements.txt").read_text(encoding="utf-8").splitlines())
+ENVIRONMENT = yaml.safe_load((ROOT / "envs" / "pretrace.yaml").read_text(encoding="utf-8"))["dependencies"]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_environment_has_the_pins_of_the_lock_without_snakemake_and_tests():
+    pinned = pins(ENVIRONMENT[-1]["pip"])
+    assert len(pinned) == len(ENVIRONMENT[-1]["pip"])
+    assert {name: LOCK.get(name) for name in pinned} == pinned
+    assert ENVIRONMENT[0] == f"python={sys.version_info.major}.{sys.version_info.minor}"
     assert not {"snakemake", "pytest", "mypy", "mkdocs"} & pinned.keys()
+
+
+def test_the_environment_has_all_that_the_library_declares_and_what_these_packages_need():
+    extras = PROJECT["optional-dependencies"]
+    waiting = [Requirement(line) for line in [*PROJECT["dependencies"], *extras["hf"], *extras["documents"]]]
+    needed = set()
+    while waiting:
+        requirement = waiting.pop()
+        name = canonicalize_name(requirement.name)
+        is_wanted = requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+        if is_wanted and name not in needed:
+            needed.add(name)
+            waiting += [Requirement(line) for line in requires(name) or []]
+    assert len(needed) > 60
+    assert (needed & LOCK.keys()) <= pins(ENVIRONMENT[-1]["pip"]).keys()
+
+
+def test_whatever_the_library_imports_it_declares():
+    declared = {canonicalize_name(Requirement(line).name) for line in PROJECT["dependencies"]}
+    for extra in ("hf", "documents"):
+        declared |= {
+            canonicalize_name(Requirement(line).name) for line in PROJECT["optional-dependencies"][extra]
+        }
+    packages = packages_distributions()
+    undeclared = set()
+    for path in [*(ROOT / "src").rglob("*.py"), *(ROOT / "scripts").glob("*.py")]:
+        for module in re.findall(r"^ *(?:from|import) (\w+)", path.read_text(encoding="utf-8"), re.MULTILINE):
+            distributions = {canonicalize_name(name) for name in packages.get(module, [])} - {"pretrace"}
+            if distributions and not distributions & declared:
+                undeclared.add((path.name, module))
+    assert undeclared == set()

@@ -1,5 +1,6 @@
 # The study, resolved, and what rules look up in it. No rules here.
 import os
+import os
 import re
 from functools import cache
 from inspect import signature
@@ -9,7 +10,7 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
 from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
-from pretrace.studies.estimate import measured
+from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
 PLAN = plan_workflow(config, config_folder())
@@ -91,6 +92,24 @@ benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
 rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
+
+
+@cache
+def lengths_of_jobs():
+    return order_of_length(asked())
+
+
+def longest_first(wildcards):
+    """The priority of a job in which a model is fetched, reads or answers: the longest one starts first."""
+    slugs = model.slug(wildcards), benchmark.slug(wildcards) if "benchmark" in wildcards.keys() else ""
+    waited = pair.priority(wildcards) if slugs[1] else model.priority(wildcards)
+    return waited + lengths_of_jobs().get(slugs, 0)
+
+
+def partition_file(wildcards=None):
+    """The file of the partitions that jobs go to, if they go to a cluster with Slurm and it is named."""
+    settings = workflow.executor_settings
+    return getattr(settings, "partition_config", None) or os.environ.get("SNAKEMAKE_SLURM_PARTITIONS")
 
 
 def each_attempt(amount):

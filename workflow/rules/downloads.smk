@@ -11,6 +11,8 @@ rule check_hub:
         "results/<study>/logs/check_hub.log",
     conda:
         "../../envs/pretrace.yaml"
+    params:
+        partitions=partition_file,
     script:
         "../../scripts/check_hub.py"
 

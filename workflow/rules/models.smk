@@ -10,6 +10,7 @@ rule fetch_model:
         "results/logs/fetch_model/{model}.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", "hub")),
+    priority: longest_first
     conda:
         "../../envs/pretrace.yaml"
     params:

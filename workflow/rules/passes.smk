@@ -18,7 +18,7 @@ rule run_passes:
         "results/logs/run_passes/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
-    priority: pair.priority
+    priority: longest_first
     conda:
         "../../envs/pretrace.yaml"
     threads: model.resources.threads

@@ -20,7 +20,7 @@ rule answer_questions:
         "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:
         model=alternatives(PLAN.names_from("models", but=("answers", "openai"))),
-    priority: pair.priority
+    priority: longest_first
     conda:
         "../../envs/pretrace.yaml"
     threads: model.resources.threads

@@ -6,6 +6,7 @@ localrules:
 rule render_table:
     input:
         files=rendering.files,
+        views=rendering.view_files,
     output:
         record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/tables/{artifact}.csv",
@@ -29,6 +30,7 @@ rule render_table:
         artifact=rendering.artifact,
         reads=rendering.reads,
         entries=rendering.entries,
+        views=rendering.views,
     script:
         "../../scripts/render_artifact.py"
 

@@ -29,6 +29,7 @@ rule make_view:
         code=code_digest("make_view"),
         benchmark=view.benchmark.name,
         view=view.name,
+        way=view.way,
         entry=view.entry,
         content=view.content,
         answers="results/api/answers.sqlite",

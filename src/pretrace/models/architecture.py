@@ -1,14 +1,20 @@
 """What config.json says about a checkpoint's architecture, and whether the loaded model is one that can be scored."""
 
+import math
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import transformers
 
 from pretrace.models.checkpoint import Checkpoint
 from pretrace.runtime.errors import InputError, explain_failure
+from pretrace.runtime.files import read_json
+
+if TYPE_CHECKING:
+    import torch
 
 _FLAGS = {
     "return_dict": True,
@@ -90,17 +96,27 @@ def _places_before(config: Any, loader: Any) -> int:
     return config.pad_token_id + 1 if begins_later else 0
 
 
+_NO_WEIGHT = re.compile(
+    r"(.*[._])?((attn|attention)\.(bias|masked_bias|causal_mask)|rotary_emb\.inv_freq|position_ids"
+    r"|(input|activation|output|prob_output|[qkv]|kv)_scale)"
+)
+"""Names of causal masks and positions in old checkpoints, and of the scales of activations in quantised ones."""
+_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|[IU]\d+ .*(weight|_proj)")
+"""A type as safetensors writes it, and a name. Wider integers are also tables, as of the experts of each token."""
+
+
 def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
-    """Raise `InputError` if the architecture lacks weights, or leaves out some of the checkpoint's.
+    """Raise `InputError` if the architecture lacks weights, or leaves out or misreads some of the checkpoint's.
 
     `loading`: what transformers tells of the loading, without the keys that it knows to be harmless.
     """
-    if unset := [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]:
-        raise InputError(
-            f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): they would be random. Save the "
-            "whole causal language model there."
-        )
-    if unused := [*loading["unexpected_keys"] - _no_weights(model, checkpoint)]:
+    check_filled(model, loading, checkpoint)
+    # a causal mask has the name of a bias, which would have one dimension
+    vectors = {tensor.name for tensor in checkpoint.tensors() if len(tensor.shape) == 1}
+    biases = {name for name in vectors if name.endswith(".bias")}
+    harmless = {name for name in loading["unexpected_keys"] - biases if _NO_WEIGHT.fullmatch(name)}
+    harmless |= {name for name, _ in model.named_buffers()}
+    if unused := [*loading["unexpected_keys"] - harmless]:
         raise InputError(
             f"{checkpoint.path} has weights that {type(model).__name__} does not use as config.json describes it "
             f"({_few(unused)}): a part of the model would be left out. Put the config.json there that belongs to "
@@ -108,14 +124,26 @@ def check_weights(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -
         )
 
 
-def _no_weights(model: Any, checkpoint: Checkpoint) -> set[str]:
-    """Return the names of buffers, and of the causal masks and their value that old checkpoints hold."""
-    masks = {
-        tensor.name
-        for tensor in checkpoint.tensors()
-        if not tensor.shape or (tensor.dtype in ("BOOL", "U8") and len(tensor.shape) > 2)
-    }
-    return masks | {name for name, _ in model.named_buffers()}
+def check_filled(model: Any, loading: dict[str, Any], checkpoint: Checkpoint) -> None:
+    """Raise `InputError` if weights of the architecture would be random, or numbers that lack their scales."""
+    if unset := [*loading["missing_keys"], *map(str, loading["mismatched_keys"])]:
+        raise InputError(
+            f"{checkpoint.path} lacks weights of its architecture ({_few(unset)}): they would be random. Save the "
+            "whole causal language model there."
+        )
+    # transformers sets it where it has read the scales too (false: and dequantised), and names those left over
+    if hasattr(model, "is_quantized"):
+        return
+    whole = {name for name, value in model.named_parameters() if not value.is_floating_point()}
+    whole |= {name for name, _ in model.named_buffers()}
+    for tensor in checkpoint.tensors():
+        is_weight = tensor.name not in whole and not _NO_WEIGHT.fullmatch(tensor.name)
+        if is_weight and _QUANTISED.fullmatch(f"{tensor.dtype} {tensor.name}"):
+            raise InputError(
+                f"{checkpoint.path / tensor.file} has {tensor.name} as {tensor.dtype}, and config.json has no "
+                f"quantization_config by which transformers {transformers.__version__} reads the scales of such "
+                "weights: save the model in a type of floating point of at least 16 bits."
+            )
 
 
 def _few(names: Sequence[str]) -> str:
@@ -123,8 +151,60 @@ def _few(names: Sequence[str]) -> str:
     return ", ".join(sorted(names)[:3]) + more
 
 
+def check_rotary(model: Any, path: Path) -> None:
+    """Raise `InputError` if rotary embeddings have another base than config.json names.
+
+    transformers 5.23.0 reads the `rope_theta` of an OLMo 3 for the layers with full attention alone.
+    """
+    config = model.config.get_text_config()
+    named = set(_rotary_bases(read_json(path / "config.json")))
+    default = getattr(config, "default_theta", None)
+    # where a class has a base for each kind of layer, config.json may leave out the one that is usual
+    usual = {float(base) for base in default.values()} if isinstance(default, dict) else set()
+    for place, base in _computed_bases(model, type(config)):
+        is_named = any(math.isclose(base, other, rel_tol=0.01) for other in named | usual)
+        if named and not is_named:
+            raise InputError(
+                f"{path}: config.json names rope_theta {', '.join(f'{base:g}' for base in sorted(named))}, and "
+                f"transformers {transformers.__version__} computes {place} of {type(model).__name__} with {base:g}. "
+                "Name rope_theta for each kind of layer under rope_parameters in config.json, as transformers 5 saves "
+                "it."
+            )
+
+
+_ROTARY_BASE = re.compile(r"theta|(rope|rotary).*base")
+
+
+def _rotary_bases(content: Any, is_named: bool = False) -> Iterator[float]:
+    """Yield the numbers of a configuration that keys as rope_theta, rotary_emb_base or rope_local_base_freq have."""
+    if isinstance(content, dict):
+        for key, value in content.items():
+            yield from _rotary_bases(value, _ROTARY_BASE.search(str(key)) is not None)
+    elif isinstance(content, list):
+        for value in content:
+            yield from _rotary_bases(value, is_named)
+    elif is_named and isinstance(content, int | float):
+        yield float(content)
+
+
+def _computed_bases(model: Any, kind: type) -> Iterator[tuple[str, float]]:
+    """Yield the base of each plain rotary embedding of the text's model, whose configuration is of this kind."""
+    for module in model.modules():
+        types = getattr(module, "rope_type", None)
+        if not types or type(getattr(module, "config", None)) is not kind:
+            continue
+        for name, frequencies in module.named_buffers(recurse=False):
+            layer = name.partition("inv_freq")[0].strip("_")
+            rope_type = types.get(layer) if isinstance(types, dict) else types
+            # place i of n is base ** (-i / n); others are stretched
+            is_exact = len(frequencies) > 1 and frequencies.element_size() >= 4
+            if name.endswith("inv_freq") and rope_type == "default" and is_exact:
+                step = float(frequencies[1].double() / frequencies[0].double())
+                yield name, step ** -len(frequencies)
+
+
 def check_causal(model: Any, path: Path) -> None:
-    """Raise `InputError` if a token changes an earlier token's prediction, or if the model needs more than tokens.
+    """Raise `InputError` if later tokens, or their number, change an earlier prediction, or if tokens do not suffice.
 
     No list of flags would do: masked models, prefix models and bidirectional settings have many names.
     """
@@ -136,18 +216,36 @@ def check_causal(model: Any, path: Path) -> None:
     tokens = [id for id in common if id != getattr(text, "pad_token_id", None)][: _PROBE + 1]
     if len(tokens) < 2:
         return
-    ids = torch.tensor([tokens[:-1], tokens[:-2] + tokens[-1:]])
-    with (
-        explain_failure(f"{path}: {type(model).__name__} does not read a text's tokens alone"),
-        torch.inference_mode(),
-    ):
-        logits = model(input_ids=ids.to(model.device), use_cache=False).logits.float()
-    first, second = logits[:, :-1]
-    off = float((first - second).norm() / first.norm())
-    # not finite: the text says so that first gives such a number
-    if off > (_TOLERANCE if model.dtype == torch.float32 else _NARROW_TOLERANCE):
-        raise InputError(
-            f"{path}: {type(model).__name__} as config.json sets it up is not causal: a token changes the "
-            f"predictions before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: "
-            "true in config.json if it was trained as one."
-        )
+    texts = [tokens[:-1], tokens[:-2] + tokens[-1:]]
+    with explain_failure(f"{path}: {type(model).__name__} does not read a text's tokens alone"):
+        logits, other = _logits(model, texts)
+        [beginning] = _logits(model, [tokens[: len(logits) // 2 + 1]])
+    # the last position has read the token that differs
+    changed = {
+        "a token changes": _distance(other[:-1], logits[:-1]),
+        "the number of tokens behind changes": _distance(beginning, logits[: len(beginning)]),
+    }
+    is_exact = model.dtype == torch.float32 and not getattr(model, "is_quantized", False)
+    for cause, off in changed.items():
+        # not finite: the text says so that first gives such a number
+        if off > (_TOLERANCE if is_exact else _NARROW_TOLERANCE):
+            raise InputError(
+                f"{path}: {type(model).__name__} as config.json sets it up is not causal: {cause} the predictions "
+                f"before it (by {off:.2g} of their norm). Name a causal language model, or set is_decoder: true in "
+                "config.json if it was trained as one."
+            )
+
+
+def _logits(model: Any, texts: Sequence[Sequence[int]]) -> "torch.Tensor":
+    """Compute float32 [texts, tokens, vocabulary] of texts of equally many tokens."""
+    import torch
+
+    ids = torch.tensor(texts, device=model.device)
+    with torch.inference_mode():
+        logits: torch.Tensor = model(input_ids=ids, use_cache=False).logits.float()
+    return logits
+
+
+def _distance(logits: "torch.Tensor", expected: "torch.Tensor") -> float:
+    """Return the Euclidean distance relative to the norm of what is expected."""
+    return float((logits - expected).norm() / expected.norm())

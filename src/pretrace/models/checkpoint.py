@@ -23,7 +23,6 @@ _VERIFIED = "verified.json"
 _SETTLED = 2.0  # seconds, the coarsest times of a file system
 _PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
 _INDEX = "model.safetensors.index.json"
-_INTEGERS = ("I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "BOOL")
 
 
 class Tensor(NamedTuple):
@@ -211,7 +210,7 @@ def _weights_of(path: Path) -> list[str]:
             raise InputError(f"{path / _INDEX} names a file outside of the checkpoint: {name!r}")
         if not (path / name).is_file():
             raise InputError(f"{path / name} is missing although {_INDEX} names it")
-        _refuse_integers(path, _tensors(path / name))
+        _tensors(path / name)  # a damaged file is named before anything else is done with it
     return names + ([_INDEX] if (path / _INDEX).is_file() and names != ["model.safetensors"] else [])
 
 
@@ -225,17 +224,6 @@ def _shards_of(index: Path) -> list[str]:
             f"{index} has no weight_map from the names of weights to files: save the model again."
         )
     return sorted(set(names))
-
-
-def _refuse_integers(path: Path, tensors: Iterable[Tensor]) -> None:
-    """Raise `InputError` for integer weights unless config.json says how they are quantised."""
-    weights = (tensor for tensor in tensors if tensor.name.endswith(("weight", "_proj")))
-    integer = next((tensor for tensor in weights if tensor.dtype in _INTEGERS), None)
-    if integer and "quantization_config" not in (path / "config.json").read_text(encoding="utf-8"):
-        raise InputError(
-            f"{path / integer.file} has {integer.name} as {integer.dtype}, and config.json no quantization_config "
-            "with the scales of integer weights: save the model in a type of floating point."
-        )
 
 
 def _tensors(file: Path) -> list[Tensor]:

@@ -2,7 +2,6 @@
 
 import re
 from fnmatch import fnmatchcase
-from importlib.util import find_spec
 from pathlib import Path
 
 from pretrace.models.checkpoint import (
@@ -13,6 +12,7 @@ from pretrace.models.checkpoint import (
     refuse_adapter,
     write_checkpoint,
 )
+from pretrace.models.sentencepiece_files import lacking_package
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, explain_failures, list_files, snapshot, use_pins
 from pretrace.runtime.logs import log
@@ -75,15 +75,10 @@ def check_model(hub: str, revision: str, *, remote_code: bool = False) -> Listin
     }  # fmt: skip
     if missing := sorted({"config.json", *needed} - files.files.keys()):
         raise InputError(f"{hub} at '{revision}' has no {missing[0]}.")
-    vocabularies = [name for name in VOCABULARIES if name in files.files]
-    if not vocabularies:
+    if not files.files.keys() & set(VOCABULARIES):
         raise InputError(f"{hub} at '{revision}' has no tokenizer ({', '.join(VOCABULARIES)}).")
-    if vocabularies[0] in ("tokenizer.model", "spiece.model") and find_spec("sentencepiece") is None:
-        raise InputError(
-            f"{hub} at '{revision}' has its tokenizer as {vocabularies[0]} alone, which needs the package "
-            "sentencepiece: install it, or save the model with a tokenizer.json and name the folder under `paths` "
-            "of config.yaml."
-        )
+    if reason := lacking_package(files.files):
+        raise InputError(f"{hub} at '{revision}' has its tokenizer as {reason}")
     return files
 
 

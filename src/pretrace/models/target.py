@@ -13,6 +13,7 @@ from safetensors import safe_open
 
 from pretrace.models.architecture import (
     check_causal,
+    check_rotary,
     check_weights,
     context_of,
     loader_of,
@@ -28,6 +29,7 @@ from pretrace.runtime.logs import log
 _SHARE_FOR_WEIGHTS = 0.9  # of a GPU's free memory, where several hold a model; the rest is for its work
 _TABLES = ("embed_tokens", "embed_in", "wte", "word_embeddings", "embeddings")
 _EMBEDDINGS = tuple(f"{name}.weight" for name in _TABLES)
+_WHOLE = ("F64", "F32", "F16", "BF16")
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Target:
 
     `dtype` of quantised weights ends in `-int8` or `-int4`, after the type that they compute in. `gpus`: number of GPUs
     that `device_map` spreads the weights over. `measured`: the folder with the records of `speeds`. `tokenizer_from` as
-    in the model's entry.
+    in the model's entry. `reads_alone`: every text is a batch, because in 8 bits its numbers follow the others.
     """
 
     checkpoint: Checkpoint
@@ -49,6 +51,7 @@ class Target:
     device_map: str | None = None
     gpus: int = 1
     tokenizer_from: str | None = None
+    reads_alone: bool = False
 
     @property
     def digest(self) -> str:
@@ -79,6 +82,7 @@ class Target:
         if any(weight.device.type == "meta" for weight in model.parameters()):
             raise too_large
         devices = getattr(model, "hf_device_map", self.device)
+        check_rotary(model, path)
         check_causal(model.eval(), path)
         log.info("loaded %s: %s on %s", path, self.dtype, devices)
         return model
@@ -87,7 +91,8 @@ class Target:
         """Read the input embedding table [vocabulary, width], and all other weights only if its name is unknown."""
         self.checkpoint.verify(self.checkpoint.weights, self.measured)
         named = [tensor for tensor in self.checkpoint.tensors() if tensor.name.endswith(_EMBEDDINGS)]
-        tables = [tensor for tensor in named if tensor.shape[0] == self.vocabulary]
+        whole = [tensor for tensor in named if tensor.dtype in _WHOLE]  # others need their scales
+        tables = [tensor for tensor in whole if tensor.shape[0] == self.vocabulary]
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
         with safe_open(self.checkpoint.path / tables[0].file, framework="pt") as weights:
@@ -151,7 +156,8 @@ def load_checkpoint(
     limits = (context_of(config, loader_of(config, checkpoint.path)), max_length)
     context = min(filter(None, limits), default=None)
     kind = _dtype(dtype, device, checkpoint, folder) + _quantisation(quantise, device)
-    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from)
+    alone = quantise == 8 or _is_saved_in_8_bits(config)
+    facts = (kind, device, text.vocab_size, context, folder, device_map, max(gpus, 1), tokenizer_from, alone)
     return Target(checkpoint, tokenizer, *facts)
 
 
@@ -180,6 +186,12 @@ def _dtype(dtype: str, device: str, checkpoint: Checkpoint, folder: Path) -> str
     shapes = checkpoint.matrix_shapes()
     ways = {kind: products(shapes, kind) for kind in ("float32", "bfloat16")}
     return faster(ways, {"config": checkpoint.files["config.json"]}, folder)
+
+
+def _is_saved_in_8_bits(config: Any) -> bool:
+    """Return whether the weights are saved in 8 bits by bitsandbytes."""
+    saved = getattr(config, "quantization_config", None)
+    return isinstance(saved, dict) and bool(saved.get("load_in_8bit") or saved.get("_load_in_8bit"))
 
 
 def _quantisation(bits: int | None, device: str) -> str:

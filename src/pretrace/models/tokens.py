@@ -1,15 +1,28 @@
 """A checkpoint's tokenizer, without its weights, and the start token of a run."""
 
-import json
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from pretrace.models.checkpoint import Checkpoint, read_checkpoint
-from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.models.sentencepiece_files import (
+    have_same_ids,
+    ids_by_sentencepiece,
+    read_sentencepiece,
+    sentencepiece_file,
+)
+from pretrace.models.tokenizer_files import (
+    check_ids,
+    has_own_tokenizer_json,
+    read_settings,
+    read_tokenizer_json,
+    without_chance,
+)
+from pretrace.runtime.errors import InputError, explain_failure, nearest, shorten
 from pretrace.runtime.files import read_json
-from pretrace.runtime.logs import log
 
 Encoded = Sequence[Sequence[int]]
 
@@ -20,51 +33,119 @@ def load_tokenizer(
     """Load the tokenizer of a checkpoint (or of the checkpoint.json at a path), its files verified.
 
     tokenizer.json is read as it is, because transformers rebuilds the tokenizers of many classes and drops parts of the
-    file. `tokenizer_from` class, checkpoints without that file and those with code of their own are left to
-    transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the same ids: see `load_encoder`.
+    file; so is a SentencePiece file without it. `tokenizer_from` class, checkpoints with other files and those with
+    code of their own are left to transformers. `special_tokens` as in a model's entry. Whoever encodes texts has the
+    same ids: see `load_encoder`. Raises `InputError` for files that make no tokenizer.
     """
     import transformers
 
     if not isinstance(checkpoint, Checkpoint):
         checkpoint = read_checkpoint(checkpoint)
     checkpoint.verify(checkpoint.settings)
+    read_settings(checkpoint)
     with explain_failure(f"transformers cannot load the tokenizer in {checkpoint.path}"):
-        if tokenizer_from == "class" or not _is_file(checkpoint):
-            tokenizer = transformers.AutoTokenizer.from_pretrained(
-                checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
-            )
-            if backend := getattr(tokenizer, "backend_tokenizer", None):
-                tokenizer._tokenizer = _without_chance(backend, checkpoint)
+        if tokenizer_from == "class" or not has_own_tokenizer_json(checkpoint):
+            tokenizer = _of_class(checkpoint, tokenizer_from)
         else:
-            encoder = _from_file(checkpoint)
+            encoder = read_tokenizer_json(checkpoint)
             tokenizer = transformers.PreTrainedTokenizerFast.from_pretrained(
                 checkpoint.path, tokenizer_object=encoder, local_files_only=True
             )
-            # transformers adds tokens and a template that tokenizer_config.json names and tokenizer.json lacks
+            # transformers has changed its copy
             tokenizer._tokenizer = encoder
-    tokenizer.split_special_tokens = special_tokens == "as_spelled"  # set here, so that it is saved nowhere
+        tokenizer.split_special_tokens = (
+            special_tokens == "as_spelled"
+        )  # set here, so that it is saved nowhere
+        tokenizer("a", add_special_tokens=False)
     return tokenizer
 
 
-def load_declared(checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | None) -> Any:
-    """Load the tokenizer of the class that a checkpoint names, to be compared with `tokenizer`, which reads the file.
+def _of_class(checkpoint: Checkpoint, tokenizer_from: str | None) -> Any:
+    """Have transformers build the tokenizer; a SentencePiece file counts for more than the class that it guesses."""
+    import transformers
 
-    None if an entry says which of the two is meant, or if both have the same parts.
+    file = sentencepiece_file(checkpoint)
+    if "vocab.json" in checkpoint.files and isinstance(
+        ids := read_json(checkpoint.path / "vocab.json"), dict
+    ):
+        check_ids(ids, checkpoint)
+    tokenizer = transformers.AutoTokenizer.from_pretrained(
+        checkpoint.path, local_files_only=True, trust_remote_code=checkpoint.remote_code
+    )
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return tokenizer
+    if file is not None and tokenizer_from != "class":
+        encoder = read_sentencepiece(file)
+        encoder.post_processor = backend.post_processor
+        added = backend.get_added_tokens_decoder()
+        encoder.add_tokens(
+            [added[id] for id in sorted(added) if encoder.token_to_id(added[id].content) is None]
+        )
+        if have_same_ids(encoder, backend):
+            backend = encoder
+    tokenizer._tokenizer = without_chance(backend, checkpoint)
+    return tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """Another reader of a tokenizer's files, whose tokens should be the same.
+
+    `encode`: texts -> ids without special tokens. `pieces`: ids -> tokens. `remedy`: what to do where they differ.
     """
-    if tokenizer_from or not _is_file(checkpoint):
-        return None
+
+    name: str
+    encode: Callable[[list[str]], Encoded]
+    pieces: Callable[[Sequence[int]], list[str]]
+    remedy: str
+
+
+def witness_of(
+    checkpoint: Checkpoint, tokenizer: Any, tokenizer_from: str | None
+) -> tuple[Witness | None, str]:
+    """Return the witness of what `load_tokenizer` gave, and a remark if there is none that could be built.
+
+    It is the class that a checkpoint names beside its tokenizer.json, unless the entry says which of the two is meant;
+    and sentencepiece for a SentencePiece file. None where nothing else reads the files, or both have the same parts.
+    """
+    if tokenizer_from == "class":
+        return None, ""
+    if has_own_tokenizer_json(checkpoint):
+        return (None, "") if tokenizer_from == "file" else _declared(checkpoint, tokenizer)
+    file = sentencepiece_file(checkpoint)
+    if file is None or checkpoint.remote_code:
+        return None, ""
+    remedy = "Save the model with a tokenizer.json that gives its tokens, and use that."
+    encode = partial(ids_by_sentencepiece, file, tokenizer)
+    return Witness("sentencepiece", encode, tokenizer.convert_ids_to_tokens, remedy), ""
+
+
+def _declared(checkpoint: Checkpoint, tokenizer: Any) -> tuple[Witness | None, str]:
+    """Build the class that a checkpoint names; nothing is wrong with tokenizer.json if that cannot be built here."""
     spelled = "as_spelled" if tokenizer.split_special_tokens else "as_control"
-    declared = load_tokenizer(checkpoint, spelled, "class")
-    alike = getattr(declared, "backend_tokenizer", None)
-    return None if alike and alike.to_str() == tokenizer.backend_tokenizer.to_str() else declared
+    try:
+        declared = load_tokenizer(checkpoint, spelled, "class")
+    except InputError as error:
+        name = read_settings(checkpoint).get("tokenizer_class") or "the model's class"
+        return None, (
+            f"tokenizer.json is read as it is; it could not be compared with what {name} of transformers builds "
+            f"({shorten(str(error).partition(f'{checkpoint.path}: ')[2])})"
+        )
+    backend = getattr(declared, "backend_tokenizer", None)
+    if backend and backend.to_str() == tokenizer.backend_tokenizer.to_str():
+        return None, ""
 
+    def encode(texts: list[str]) -> Encoded:
+        ids: Encoded = declared(texts, add_special_tokens=False, verbose=False)["input_ids"]
+        return ids
 
-def _tokens_without_embedding(added: dict[int, Any], checkpoint: Checkpoint) -> set[str]:
-    """Return the tokens, of those added to a tokenizer, for which the model has no embedding."""
-    with explain_failure(f"{checkpoint.path / 'config.json'} cannot be read as a configuration"):
-        config = read_json(checkpoint.path / "config.json")
-        rows = config.get("vocab_size", config.get("text_config", {}).get("vocab_size"))
-        return {token.content for id, token in added.items() if rows is not None and id >= rows}
+    name = f"{type(declared).__name__}, which transformers builds for this checkpoint"
+    remedy = (
+        "Choose in the model's entry: tokenizer_from: file if the model was trained with tokenizer.json, which is "
+        "usual, or tokenizer_from: class."
+    )
+    return Witness(name, encode, declared.convert_ids_to_tokens, remedy), ""
 
 
 def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
@@ -75,15 +156,10 @@ def load_config(checkpoint: Checkpoint, tokenizer: Any) -> Any:
     """
     from pretrace.models.architecture import read_config
 
-    path = checkpoint.path
-    config = read_config(path, remote_code=checkpoint.remote_code).get_text_config()
+    config = read_config(checkpoint.path, remote_code=checkpoint.remote_code).get_text_config()
     added = tokenizer.get_added_vocab()
-    highest = max((id for token, id in tokenizer.get_vocab().items() if token not in added), default=-1)
-    if highest >= config.vocab_size:
-        raise InputError(
-            f"{path}: the tokenizer has tokens up to number {highest}, and the model's vocabulary has "
-            f"{config.vocab_size}: they are not of one model. Put the tokenizer there that the model was trained with."
-        )
+    own = {token: id for token, id in tokenizer.get_vocab().items() if token not in added}
+    check_ids(own, checkpoint, config.vocab_size)
     return config
 
 
@@ -95,7 +171,7 @@ def load_encoder(
     Importing transformers takes seconds, and is done only where it is needed.
     """
     checkpoint = read_checkpoint(checkpoint_json)
-    if tokenizer_from == "class" or not _is_file(checkpoint):
+    if tokenizer_from == "class" or not has_own_tokenizer_json(checkpoint):
         tokenizer = load_tokenizer(checkpoint, special_tokens, tokenizer_from)
         encoder = getattr(tokenizer, "backend_tokenizer", None)
         if encoder is None:
@@ -103,7 +179,7 @@ def load_encoder(
     else:
         checkpoint.verify(checkpoint.settings)
         with explain_failure(f"the tokenizer in {checkpoint.path} cannot be loaded"):
-            encoder = _from_file(checkpoint)
+            encoder = read_tokenizer_json(checkpoint)
     encoder.encode_special_tokens = special_tokens == "as_spelled"
     return encoder
 
@@ -114,45 +190,6 @@ def decoder_of(tokenizer: Any) -> Callable[[Encoded], list[str]]:
     if hasattr(backend, "decode_batch"):
         return lambda ids: list(backend.decode_batch(ids, skip_special_tokens=False))
     return lambda ids: list(tokenizer.batch_decode(ids, clean_up_tokenization_spaces=False))
-
-
-def _is_file(checkpoint: Checkpoint) -> bool:
-    """Return whether a checkpoint's tokenizer is its tokenizer.json, and not code of its own that may run."""
-    if "tokenizer.json" not in checkpoint.files:
-        return False
-    if not checkpoint.remote_code or "tokenizer_config.json" not in checkpoint.files:
-        return True
-    own = read_json(checkpoint.path / "tokenizer_config.json").get("auto_map", {})
-    return isinstance(own, dict) and "AutoTokenizer" not in own
-
-
-def _from_file(checkpoint: Checkpoint) -> Any:
-    import tokenizers
-
-    return _without_chance(
-        tokenizers.Tokenizer.from_file(str(checkpoint.path / "tokenizer.json")), checkpoint
-    )
-
-
-def _without_chance(encoder: Any, checkpoint: Checkpoint) -> Any:
-    """Return a tokenizer that neither cuts, fills nor draws (BPE's dropout, the sampling of a unigram model).
-
-    Added tokens without an embedding are read as any other text that is spelled so.
-    """
-    if unplaced := _tokens_without_embedding(encoder.get_added_tokens_decoder(), checkpoint):
-        log.warning(
-            "%s: the model has no embedding of %s; texts that hold them are read as spelled",
-            checkpoint.path, ", ".join(sorted(unplaced)[:5]),
-        )  # fmt: skip
-        parts = json.loads(encoder.to_str())
-        parts["added_tokens"] = [token for token in parts["added_tokens"] if token["content"] not in unplaced]
-        encoder = type(encoder).from_str(json.dumps(parts))
-    encoder.no_truncation()
-    encoder.no_padding()
-    for setting in ("dropout", "alpha", "nbest_size"):
-        if getattr(encoder.model, setting, None) is not None:
-            setattr(encoder.model, setting, None)
-    return encoder
 
 
 def special_tokens_in(tokenizer: Any) -> Callable[[str], list[str]]:

@@ -7,7 +7,7 @@ that the model's entry names.
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +23,7 @@ from pretrace.models.api.client import (
     choice_of,
 )
 from pretrace.models.api.endpoint import ApiRequest
-from pretrace.models.api.logprobs import check_likeliest, check_logprobs
+from pretrace.models.api.logprobs import STALE, check_likeliest, check_logprobs, check_own
 from pretrace.models.api.target import ApiTarget
 from pretrace.models.checkpoint import read_checkpoint
 from pretrace.models.tokens import load_config, load_tokenizer
@@ -41,6 +41,15 @@ PROBE_TEXTS = (
     "One, two, three, four, five,",
     "It was the best of times, it was the",
 )
+_LONG_TEXT = (  # several blocks of a server's prefix cache
+    "Four score and seven years ago our fathers brought forth on this continent, a new nation, conceived in Liberty, "
+    "and dedicated to the proposition that all men are created equal. Now we are engaged in a great civil war, testing "
+    "whether that nation, or any nation so conceived and so dedicated, can long endure. We are met on a great "
+    "battle-field of that war. We have come to dedicate a portion of that field, as a final resting place for those "
+    "who here gave their lives that that nation might live."
+)
+_ENDINGS = (" It is altogether fitting", " The brave men, living and dead")
+_MEAN_OFF, _OFF, _SHARE_OFF = 0.1, 0.5, 0.1  # nats, and of a value: precision differs by batch
 _CANDIDATES = 2  # of the most probable next tokens, so that an unlikely one is compared as well
 _TOP = 5  # as many as every API gives
 
@@ -53,10 +62,11 @@ class Echo:
     logprobs: list[float]
 
 
-def echo_of(body: Mapping[str, Any], vocabulary: int | None = None) -> Echo:
+def echo_of(body: Mapping[str, Any], vocabulary: int | None = None, *, compared: bool = True) -> Echo:
     """Return the tokens and log-probabilities of an answer of the completions endpoint.
 
-    `vocabulary`: the number of the model's tokens, if it is known.
+    `vocabulary`: the number of the model's tokens, if it is known. `compared`: the text's own tokens are compared with
+    the likeliest of their places.
 
     Raises:
         MalformedAnswerError: they are missing, or one but the first is not a number.
@@ -74,8 +84,11 @@ def echo_of(body: Mapping[str, Any], vocabulary: int | None = None) -> Echo:
     if not all(map(math.isfinite, values[1:])):
         raise MalformedAnswerError("a token after the first has no log-probability")
     check_logprobs(values[1:])
-    for likeliest_values in filter(None, told[1:]):
-        check_likeliest(likeliest_values, vocabulary)
+    for own, likeliest_values in list(zip(values, told, strict=False))[1:]:
+        if likeliest_values:
+            check_likeliest(likeliest_values, vocabulary)
+            if compared:
+                check_own(own, likeliest_values)
     return Echo(pieces, values)
 
 
@@ -129,27 +142,60 @@ class Probe:
     The log-probability of a token after a text is what generation says before it makes a token, and what the
     echo of text and token says of that token. A server whose list is shifted by a token (as llama-cpp-python's is
     for a prompt without a start token), that ignores `echo`, or that scores another text gives two numbers.
-    `tokenizer`: the model's own.
+    A server with a stale prefix cache gives a text other numbers once it has read one that begins alike.
     """
 
-    def __init__(self, client: ApiClient, tokenizer: Any, vocabulary: int) -> None:
-        self._client, self._tokenizer, self._vocabulary = client, tokenizer, vocabulary
+    def __init__(self, target: ApiTarget) -> None:
+        self._client, self._tokenizer, self._vocabulary = target.client, target.tokenizer, target.vocabulary
+        self._context = target.context
         self._asked: list[ApiRequest] = []
 
     def check(self, start: Ids) -> None:
-        """Compare tokens of `PROBE_TEXTS` that are sent after the ids of `start`.
+        """Check what is sent after the ids of `start`, as the server offers it.
 
         Raises `InputError` with what is wrong, where the server's numbers do not agree or cannot be compared;
         its answers are then forgotten, so that it is asked again when it is mended.
         """
         try:
-            compared = sum(self._compared(text, start) for text in PROBE_TEXTS)
-            if not compared:
-                raise self._wrong("gives no next token that could be compared.")
+            if self._client.endpoint.top40 is None:
+                self._check_generation(start)
+            self._check_repetition(start)
         except InputError:
             self._client.forget(self._asked)
             raise
+
+    def _check_generation(self, start: Ids) -> None:
+        """Compare tokens of `PROBE_TEXTS` in echo and generation."""
+        compared = sum(self._compared(text, start) for text in PROBE_TEXTS)
+        if not compared:
+            raise self._wrong("gives no next token that could be compared.")
         log.info("%s: echo and generation agree on %d tokens", self._client.endpoint.name, compared)
+
+    def _check_repetition(self, start: Ids) -> None:
+        """Compare two texts that begin alike with each other, and with themselves, asked again in the other order."""
+        endings = [self._ids(ending) for ending in _ENDINGS]
+        room = None if self._context is None else max(0, self._context - max(map(len, endings)))
+        beginning = [*start, *self._ids(_LONG_TEXT)][:room]
+        first, second = ([*beginning, *ending] for ending in endings)
+        told = self._logprobs(first), self._logprobs(second)
+        again = self._logprobs(second, again=1), self._logprobs(first, again=1)
+        common = len(beginning) - 1  # the first token of all has no number
+        pairs = [(told[0], again[1]), (told[1], again[0]), (told[0][:common], told[1][:common])]
+        if not all(_agree(*pair) for pair in pairs):
+            raise self._wrong(
+                "gives the tokens of one text other log-probabilities when it is asked again, or after a text that "
+                f"begins alike: {STALE}."
+            )
+
+    def _logprobs(self, prompt: list[int], again: int = 0) -> list[float]:
+        """Ask for the log-probability (nats) of each token of a prompt but the first."""
+        if self._client.endpoint.top40 is None:
+            return self._echo(prompt, again).logprobs[1 : len(prompt)]
+        request = ApiRequest(likeliest.request_of(prompt).body, again)
+        read = partial(likeliest.own_logprobs, ids=prompt, vocabulary=self._vocabulary)
+        self._asked.append(request)
+        [values] = self._client.ask([request], read)
+        return values
 
     def _compared(self, text: str, start: Ids) -> int:
         """Return how many tokens were compared after the text."""
@@ -199,10 +245,11 @@ class Probe:
         plain = {piece: value for piece, value in top.items() if piece.strip() and piece.isascii()}
         return sorted(plain.items(), key=lambda item: (-item[1], item[0]))
 
-    def _echo(self, prompt: list[int]) -> Echo:
-        choice = self._choice(echo_request(prompt))
+    def _echo(self, prompt: list[int], again: int = 0) -> Echo:
+        choice = self._choice(ApiRequest(echo_request(prompt).body, again))
         try:
-            return echo_of({"choices": [choice]}, self._vocabulary)
+            # a shifted list has unlikely tokens too, and is told as such
+            return echo_of({"choices": [choice]}, self._vocabulary, compared=False)
         except ImpossibleAnswerError as error:
             raise self._wrong(f"gives impossible log-probabilities: {error}. {OF_MODEL}") from None
         except MalformedAnswerError as error:
@@ -219,6 +266,16 @@ class Probe:
             f"{endpoint.name}: {endpoint.base_url} {what} Without scored prompts the model has no gray-box methods: "
             "leave `echo` out of its entry to ask it questions only."
         )
+
+
+def _agree(values: Sequence[float], others: Sequence[float]) -> bool:
+    """Return whether two lists of log-probabilities (nats) differ no more than by the order of sums."""
+    if len(values) != len(others):
+        return False
+    off = [abs(value - other) for value, other in zip(values, others, strict=True)]
+    allowed = [max(_OFF, _SHARE_OFF * abs(value)) for value in values]
+    is_near = all(own <= most for own, most in zip(off, allowed, strict=True))
+    return is_near and sum(off) <= _MEAN_OFF * len(off)
 
 
 def echo_target(
@@ -296,6 +353,7 @@ class EchoScorer:
     def _likeliest(
         self, requests: list[Request], prompt_prefix: PromptPrefix, progress: Callable[[int], None]
     ) -> Iterator[np.ndarray]:
+        self._check(prompt_prefix.start)
         texts = []
         for request in requests:
             ids = [*prompt_prefix.ids, *request.tokens.tolist()]
@@ -313,7 +371,7 @@ class EchoScorer:
         """Probe once for each start: some servers are right only with a start token."""
         if start in self._checked:
             return
-        Probe(self._target.client, self._target.tokenizer, self._target.vocabulary).check(start)
+        Probe(self._target).check(start)
         self._checked.add(start)
 
     def _first_of_ids(self, echo: Echo, request: Request, prompt_prefix: PromptPrefix) -> int:

@@ -34,11 +34,17 @@ def _stretches(config: Any) -> list[int]:
     return sorted({kind.get(name) or getattr(text, name) for kind, name in names if name})
 
 
+def _mixes_texts(model: Any) -> bool:
+    """Return whether a text's numbers follow the others of its batch: LLM.int8() looks for outliers in all rows."""
+    layers = (module for module in model.modules() if type(module).__name__ == "Linear8bitLt")
+    return any(layer.state.threshold > 0 for layer in layers)
+
+
 class Features:
     """The base model's last hidden states where one linear layer makes logits of them, else the logits.
 
     `device` is where a model spread over `gpus` takes its inputs; what it gives lies on the last of them. `stretches`:
-    lengths of a text beyond which every position is read otherwise.
+    lengths of a text beyond which every position is read otherwise. `mixes_texts`: every text is read alone and whole.
     """
 
     def __init__(self, model: Any, attention: str | None = None) -> None:
@@ -59,6 +65,7 @@ class Features:
             os.environ.setdefault("TRANSFORMERS_SDPA_FORCE_GQA", "1")
         self.vocabulary = model.config.get_text_config().vocab_size
         self.stretches = _stretches(model.config)
+        self.mixes_texts = _mixes_texts(model)
 
     @property
     def has_separate_head(self) -> bool:
@@ -93,6 +100,8 @@ class Features:
 
     def alike(self, lengths: Sequence[int]) -> int:
         """Return how many of these texts, the longest first, may share a batch: no stretch begins between them."""
+        if self.mixes_texts:
+            return 1
         passed = [sum(length > stretch for stretch in self.stretches) for length in lengths]
         return passed.count(passed[0])
 

@@ -164,11 +164,12 @@ def _plan_tasks(
     for read in sorted(passes, key=lambda read: str(read.sent_texts)):
         reading = read.key.reading
         prompt_prefix = PromptPrefix(start_token_ids(target.tokenizer, reading.start_token))
-        if reading.shots:
+        longest = longest_text(read, texts)
+        # a view without any of these texts has none of the shots, either
+        if reading.shots and longest:
             prompt_prefix = prompt_prefix_of(
                 reading.shots, prompt_prefix.start, tokenizer=target.tokenizer,
-                texts=shots(read.key), context=target.context,
-                longest=longest_text(read, texts),
+                texts=shots(read.key), context=target.context, longest=longest,
             )  # fmt: skip
         requests = partial(chunks_of, read, texts, prompt_prefix, target.context, chunk_tokens)
         chunks = []

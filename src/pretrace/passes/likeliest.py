@@ -33,10 +33,9 @@ def score_texts(
     `progress` counts texts. `vocabulary`: the number of the model's tokens. Raises `InputError` where the server scores
     other tokens than it was sent.
     """
-    options = {"max_tokens": 1, "temperature": 0, "extra_body": {"prompt_logprobs": TOP}}
     texts = iter(texts)
     while some := list(islice(texts, _TEXTS_AT_ONCE * client.endpoint.concurrency)):
-        requests = [ApiRequest({"prompt": list(ids), **options}) for ids, _ in some]
+        requests = [request_of(ids) for ids, _ in some]
         told = client.ask(requests, partial(prompt_logprobs, vocabulary=vocabulary), progress)
         for (ids, first), places in zip(some, told, strict=True):
             pairs = list(zip(places, ids, strict=False))[first:]
@@ -46,6 +45,23 @@ def score_texts(
                     "it was sent. Check the tokenizer of the model's entry."
                 )
             yield np.array([of_place(*pair) for pair in pairs], dtype=np.float32).reshape(-1, 4).T
+
+
+def request_of(ids: Sequence[int]) -> ApiRequest:
+    """Ask for the likeliest tokens at each place of a prompt."""
+    options = {"max_tokens": 1, "temperature": 0, "extra_body": {"prompt_logprobs": TOP}}
+    return ApiRequest({"prompt": list(ids), **options})
+
+
+def own_logprobs(body: Mapping[str, Any], ids: Sequence[int], vocabulary: int | None = None) -> list[float]:
+    """Read ln p of each token of a prompt but the first; `MalformedAnswerError` if they are not of these `ids`."""
+    places = prompt_logprobs(body, vocabulary)
+    if len(places) != len(ids):
+        raise MalformedAnswerError(f"{len(places)} places of {len(ids)} tokens")
+    try:
+        return [values[id] for values, id in zip(places[1:], ids[1:], strict=True)]
+    except KeyError as error:
+        raise MalformedAnswerError(f"nothing of token {error}") from error
 
 
 def of_place(values: Mapping[int, float], id: int) -> tuple[float, float, int, float]:

@@ -228,6 +228,8 @@ def chunk_key(
         "shots": prompt_prefix.shots,
         "inner": prompt_prefix.inner,
     }
+    if target.reads_alone:  # other numbers than in batches, which earlier versions stored
+        how["alone"] = True
     if read.key.reading.past_context:
         how["windows"] = ["past_context", target.context]
     hasher = hashlib.sha256(json.dumps(how, sort_keys=True).encode())

@@ -147,7 +147,7 @@ def sharing_of(features: Features, name: str) -> PrefixSharing | None:
 
 def _way_of(features: Features) -> PrefixSharing | None:
     """Return the way that suits the model's layers: keys and values in all of them, or a state in some."""
-    if features.stretches:  # what was read before would change
+    if features.stretches or features.mixes_texts:  # what was read before would change
         return None
     model = features.model
     layers = DynamicCache(config=model.config).layers

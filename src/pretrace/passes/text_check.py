@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from pretrace.models.tokens import (
     bos_contradiction,
     decoder_of,
-    load_declared,
     special_tokens_in,
     start_in_words,
+    witness_of,
 )
 from pretrace.runtime.errors import InputError
 
@@ -38,7 +38,9 @@ class TextCheck:
         self._changed: dict[str, None] = {}
         self._special: dict[str, str] = {}
         """Text id -> a special token that it spells."""
-        self._declared = load_declared(target.checkpoint, self._tokenizer, target.tokenizer_from)
+        self._witness, self._unwitnessed = witness_of(
+            target.checkpoint, self._tokenizer, target.tokenizer_from
+        )
         self._decoded, self._spelled = decoder_of(self._tokenizer), special_tokens_in(self._tokenizer)
         self._unknown_id = _unknown_id(self._tokenizer)
 
@@ -65,30 +67,42 @@ class TextCheck:
     def _take_note(self, text_id: str, text: str, ids: Sequence[int], decoded: str) -> None:
         if unknown := sum(id == self._unknown_id for id in ids):
             self._unknown[text_id] = max(unknown, self._unknown[text_id])
-            [decoded] = self._decoded([[id for id in ids if id != self._unknown_id]])
         letters = _letters(text)
-        if lost := (letters - _letters(decoded)).total():
+        if lost := self._lost_letters(text, ids).total():
             self._lost[text_id] = max(lost / letters.total(), self._lost.get(text_id, 0))
         elif _canonical(text) != _canonical(decoded):
             self._changed[text_id] = None
 
+    def _lost_letters(self, text: str, ids: Sequence[int]) -> Counter[str]:
+        """Count the letters of a text that no token covers but an unknown one.
+
+        Decoding would not do: a tokenizer that loses nothing may have no decoder, or half of one.
+        """
+        backend = getattr(self._tokenizer, "backend_tokenizer", None)
+        if backend is None:
+            [decoded] = self._decoded([[id for id in ids if id != self._unknown_id]])
+            return _letters(text) - _letters(decoded)
+        encoding = backend.encode(text, add_special_tokens=False)
+        is_covered = [False] * len(text)
+        for id, (start, stop) in zip(encoding.ids, encoding.offsets, strict=True):
+            if id != self._unknown_id:
+                is_covered[start:stop] = [True] * (stop - start)
+        return _letters("".join(text[place] for place, covered in enumerate(is_covered) if not covered))
+
     def _compare(self, texts: Sequence[tuple[str, int, str]], encoded: Sequence[Sequence[int]]) -> None:
-        if self._declared is None:
+        if self._witness is None:
             return
-        others = self._declared([text for _, _, text in texts], add_special_tokens=False, verbose=False)
-        for (text_id, _, _), ids, other in zip(texts, encoded, others["input_ids"], strict=True):
+        others = self._witness.encode([text for _, _, text in texts])
+        for (text_id, _, _), ids, other in zip(texts, encoded, others, strict=True):
             if list(ids) == list(other):
                 continue
             place = next((i for i, (a, b) in enumerate(zip(ids, other, strict=False)) if a != b), 0)
-            ours, theirs = (
-                " ".join(map(str, tokenizer.convert_ids_to_tokens(list(part[place : place + 5]))))
-                for tokenizer, part in ((self._tokenizer, ids), (self._declared, other))
-            )
+            ours = self._tokenizer.convert_ids_to_tokens(list(ids[place : place + 5]))
+            theirs = self._witness.pieces(list(other[place : place + 5]))
             raise InputError(
-                f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} tokens by tokenizer.json and "
-                f"{len(other)} by {type(self._declared).__name__}, which transformers builds for this checkpoint; from "
-                f"token {place + 1} on {ours} ... and {theirs} ... Choose in the model's entry: tokenizer_from: file "
-                "if the model was trained with tokenizer.json, which is usual, or tokenizer_from: class."
+                f"{self._tokenizer.name_or_path}: text '{text_id}' has {len(ids)} tokens by its tokenizer's file and "
+                f"{len(other)} by {self._witness.name}; from token {place + 1} on {' '.join(map(str, ours))} ... and "
+                f"{' '.join(map(str, theirs))} ... {self._witness.remedy}"
             )
 
     def refuse(self, text_ids: Collection[str]) -> None:
@@ -107,6 +121,8 @@ class TextCheck:
         return {"starts": starts, "remarks": list(self._remarks(starts))}
 
     def _remarks(self, starts: Collection[str]) -> Iterable[str]:
+        if self._unwitnessed:
+            yield self._unwitnessed
         if "tokenizer" in starts and (contradiction := bos_contradiction(self._tokenizer)):
             yield contradiction
         if self._lost:

@@ -132,6 +132,7 @@ class LocalAnswerer:
             places = list(group)
             while places:
                 batch = places[: max(1, self._reader.batch_tokens // (length + units))]
+                batch = batch[: self._reader.features.alike([length] * len(batch))]
                 added = attempt(generate, self._model, self.tokenizer, [ids[place] for place in batch], units)
                 if added is None:
                     self._reader.back_off(len(batch), length + units)

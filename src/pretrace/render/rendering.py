@@ -51,7 +51,8 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     """Draw an artifact of some `results.Results` and write its `outputs` under `folder` (results/{study}).
 
     A panel that fails or has nothing to show is left out, and an artifact without a panel says why. The file `record`
-    lists both: `failed` and `empty` are sentences, `shown` tells whether there is a panel. Equal data give equal bytes.
+    lists both: `failed` and `empty` are sentences, `shown` tells whether there is a panel, `unmade` has the files of
+    views that could not be made. Equal data give equal bytes.
     """
     files, is_shown = outputs(artifact, folder), True
     notes = [f"Inferred, not printed in the paper: {artifact.inferred}"] if artifact.inferred else []
@@ -60,23 +61,32 @@ def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path
     if "published" not in artifact.needs:
         reasons = {missing.name: missing.reason for missing in artifact.missing}
         notes += [f"{artifact.title_of(name)} is left out: {reason}." for name, reason in reasons.items()]
+    lacking = [
+        f"{artifact.title_of(view.view)} of {artifact.title_of(view.benchmark)} could not be made, so nothing of it is "
+        f"shown: {view.reason.rstrip('.')}."
+        for view in results.unmade
+    ]
     try:
         drawn, not_shown = _draw_panels(artifact, results)
-        drawn.with_notes([*notes, *artifact.cautions]).with_missing([*map(str, not_shown)]).write(files)
+        missing = [*lacking, *map(str, not_shown)]
+        drawn.with_notes([*notes, *artifact.cautions]).with_missing(missing).write(files)
     except Exception as error:
         if remedy(error):  # the machine's fault, as a full disk
             raise
         not_shown, is_shown = [NotShown(f"This {artifact.kind}", error)], False
         frame = pd.DataFrame([{"not_shown": artifact.slug, "reason": not_shown[0].reason}])
         nothing = table_of(artifact, [], [], frame) if artifact.kind == "table" else _empty_figure(frame)
-        nothing.with_missing([str(not_shown[0])]).write(files)
+        nothing.with_missing([*lacking, str(not_shown[0])]).write(files)
     for panel in not_shown:
         panel.log(artifact.slug)
     said = {
         key: [f"{artifact.slug}: {panel}" for panel in not_shown if panel.failed == failed]
         for key, failed in (("failed", True), ("empty", False))
     }
-    write_json(files["record"], {"shown": is_shown} | said)
+    for sentence in lacking:
+        log.error("%s: %s", artifact.slug, sentence)
+    said["failed"] = [*[f"{artifact.slug}: {sentence}" for sentence in lacking], *said["failed"]]
+    write_json(files["record"], {"shown": is_shown, "unmade": [view.path for view in results.unmade]} | said)
     return files
 
 

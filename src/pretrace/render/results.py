@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -27,16 +27,27 @@ PairSlugs = tuple[str, str]
 STAR_LEVEL = 0.05
 
 
+class UnmadeView(NamedTuple):
+    """A stored view of a benchmark that could not be made: its file, and why."""
+
+    benchmark: str
+    view: str
+    path: str
+    reason: str
+
+
 @dataclass(frozen=True)
 class Results:
     """Files of a study's results, by kind (`catalogue.READ_KINDS`) and then by (model, benchmark), or by benchmark for
     `benchmarks`, by model for `training`, by paper for `published`.
 
-    Files are read once, when needed. `entries` are the registry entries of the benchmarks by slug.
+    Files are read once, when needed. `entries` are the registry entries of the benchmarks by slug, `unmade` the views
+    that could not be made.
     """
 
     paths: Mapping[str, Mapping[Any, Path]]
     entries: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    unmade: Sequence[UnmadeView] = ()
 
     @cached_property
     def _frames(self) -> dict[Path, pd.DataFrame]:
@@ -170,11 +181,19 @@ class Results:
     def panels(self, artifact: Artifact) -> list[Panel]:
         """Return the artifact's panels, each with one subset ("" for none) and one length (None for none).
 
-        `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value.
+        `options.across` maps one of view, draw, reference, separator to values; each panel is repeated for each value,
+        but not for a view that could not be made.
         """
         expanded = [place for panel in artifact.panels for place in self.expand(panel)]
+        unmade = {(lacking.benchmark, lacking.view) for lacking in self.unmade}
         for key, values in artifact.options.across.items():
-            expanded = [panel.replaced(**{key: value}) for panel in expanded for value in values]
+            repeated = []
+            for panel in expanded:
+                made = [value for value in values if (panel.benchmark, value) not in unmade]
+                repeated += [panel.replaced(**{key: value}) for value in made]
+            if not repeated:
+                raise artifact.empty(f"no {key} that it shows could be made")
+            expanded = repeated
         return expanded
 
     def expand(self, panel: Panel) -> list[Panel]:

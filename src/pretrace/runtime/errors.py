@@ -11,23 +11,35 @@ _CONTROLS = re.compile(
 )
 
 
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]+@")
+
+
+def without_credentials(text: str) -> str:
+    """Take user names and passwords out of addresses, as HF_ENDPOINT and a proxy's may have them."""
+    return _CREDENTIALS.sub("", text)
+
+
 def printable(text: str) -> str:
     """Escape control characters and marks of direction: names of others could clear a terminal or write lines of ours.
 
     Bytes of a file's name that are not UTF-8 are escaped, too: no terminal could show them. Line ends and tabs stay.
+    Addresses lose user names and passwords.
     """
-    return _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
+    escaped = _CONTROLS.sub(lambda control: control[0].encode("unicode_escape").decode(), text)
+    return without_credentials(escaped)
 
 
 class InputError(Exception):
-    """An error of the user's input; the message is shown alone, without a traceback and without control characters.
+    """An error of the user's input; the message is shown alone, without a traceback, control characters and passwords.
 
     Say what is wrong, where (file, key or line) and what would be right. Only the beginning of a word of more than
     300 characters is repeated.
     """
 
     def __init__(self, message: str) -> None:
-        super().__init__(printable(re.sub(r"\S{300,}", lambda word: shorten(word[0]), message)))
+        # credentials first: a shortened address would end before the mark behind them
+        short = re.sub(r"\S{300,}", lambda word: shorten(word[0]), without_credentials(message))
+        super().__init__(printable(short))
 
 
 _OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")

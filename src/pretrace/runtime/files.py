@@ -69,7 +69,7 @@ ROW_GROUP = 1 << 20
 def write_parquet(
     path: str | Path, table: "pd.DataFrame | pa.Table", schema: "pa.Schema | None" = None
 ) -> None:
-    """Write a table without pandas' metadata, so that equal tables give equal bytes."""
+    """Write a table with the metadata of `schema`, without pandas' own, so that equal tables give equal bytes."""
     write_parquet_parts(path, [table], schema)
 
 
@@ -138,10 +138,11 @@ def _as_tables(
 ) -> "Iterator[pa.Table]":
     import pyarrow as pa
 
+    metadata = None if schema is None else schema.metadata
     for part in parts:
         if not isinstance(part, pa.Table):
             part = pa.Table.from_pandas(part, schema=schema, preserve_index=False)
-        part = part.replace_schema_metadata(None)
+        part = part.replace_schema_metadata(metadata)
         schema = part.schema if schema is None else schema
         yield part
 

@@ -5,6 +5,7 @@ resolved to its present commit, which is recorded with the files; within `use_pi
 """
 
 import hashlib
+import logging
 import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,9 +19,9 @@ from typing import Literal, NamedTuple, TypeVar
 
 import yaml
 
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError, remedy, without_credentials
 from pretrace.runtime.files import atomic_path, files_in, read_json, sha256_file, write_json
-from pretrace.runtime.logs import log
+from pretrace.runtime.logs import LogFormatter, log
 
 RepositoryKind = Literal["model", "dataset"]
 T = TypeVar("T")
@@ -269,6 +270,8 @@ def explain_failures(hub: str, kind: RepositoryKind, revision: str) -> Iterator[
     import httpx2
     from huggingface_hub import constants, errors
 
+    for handler in logging.getLogger("huggingface_hub").handlers:  # it repeats addresses, too
+        handler.setFormatter(LogFormatter("%(message)s"))
     place = f"{constants.ENDPOINT}/{'datasets/' if kind == 'dataset' else ''}{hub}"
     unreached = (
         f"{hub} at '{revision}' is not in the hub's cache ({constants.HF_HUB_CACHE}), and the hub at "
@@ -337,4 +340,4 @@ def _wait_of(error: BaseException, usual: float) -> float | None:
 
 
 def _first_line(error: BaseException) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return without_credentials(str(error).strip() or type(error).__name__).splitlines()[0]

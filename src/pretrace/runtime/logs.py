@@ -43,7 +43,9 @@ def say(text: str, *, to: TextIO | None = None) -> None:
     print(f"pretrace: {printable(text)}", file=to, flush=True)
 
 
-class _Formatter(logging.Formatter):
+class LogFormatter(logging.Formatter):
+    """Writes lines without control characters and passwords, whatever names of others are in them."""
+
     def format(self, record: logging.LogRecord) -> str:
         return printable(super().format(record))
 
@@ -94,10 +96,10 @@ def job_log(path: str | Path) -> Iterator[None]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     to_file = logging.FileHandler(path, mode="w", encoding="utf-8")
-    to_file.setFormatter(_Formatter("%(asctime)s %(levelname)s %(message)s"))
+    to_file.setFormatter(LogFormatter("%(asctime)s %(levelname)s %(message)s"))
     # results/STUDY/logs/RULE/...: the rule and what it works on
     to_terminal = _Terminal(path.with_suffix("").as_posix().rpartition("logs/")[2])
-    to_terminal.setFormatter(_Formatter("%(message)s"))
+    to_terminal.setFormatter(LogFormatter("%(message)s"))
     logging.captureWarnings(True)
     loggers = [log, logging.getLogger("py.warnings")]
     for logger in loggers:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import partial
+from pathlib import Path
 from typing import NamedTuple
 
 from pretrace.benchmarks.fetching import check_dataset
@@ -12,6 +13,7 @@ from pretrace.models.entries import HubModel
 from pretrace.models.fetching import check_model
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.hub import Listing, use_pins
+from pretrace.studies.machine import lacks
 from pretrace.studies.plan import Plan
 
 AT_ONCE = 8
@@ -58,8 +60,13 @@ def _answer(entry: str, place: str, ask: Callable[[], Listing]) -> HubFiles:
     return HubFiles(entry, place, len(files), sum(file.size for file in files))
 
 
-def report(plan: Plan, answers: Sequence[HubFiles]) -> tuple[list[str], list[str]]:
-    """Return the lines that say what can be fetched and what is left out, and those that say what will fail."""
+def report(
+    plan: Plan, answers: Sequence[HubFiles], partitions: Path | None = None
+) -> tuple[list[str], list[str]]:
+    """Return the lines that say what can be fetched and what is left out, and those that say what will fail.
+
+    `partitions`: the file of a cluster's partitions, if jobs go to one.
+    """
     fetchable = [answer for answer in answers if not answer.problem]
     lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"] if fetchable else []
     lines += [
@@ -83,4 +90,4 @@ def report(plan: Plan, answers: Sequence[HubFiles]) -> tuple[list[str], list[str
             f"and all others: {others}. Without a network run this where there is one. HF_ENDPOINT names a mirror of "
             "the hub; with HF_HUB_OFFLINE=1 a study reads what is in the hub's cache.",
         ]
-    return lines, problems
+    return lines, [*problems, *lacks(plan, partitions)]

@@ -106,9 +106,6 @@ class Config(Keys):
     """Run a part of the study: only these artifacts, as `[surp_table1]`."""
     max_parameters: Maybe[Annotated[float, Field(gt=0)]] = None
     """Run a part of the study: only models with at most this many parameters, as 7e9."""
-    gpu_flops: Maybe[Annotated[float, Field(gt=0)]] = None
-    """Floating-point operations per second that a GPU sustains (an A100 about a third of its 3e14). `snakemake
-    --cores 1 estimate` computes GPU hours from it."""
 
 
 Delta = Annotated[float, Field(ge=-1, le=1)]

@@ -4,7 +4,7 @@ A file that is not needed is [], as an input of a rule takes it. Parameters are 
 """
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -88,8 +88,7 @@ class Pair:
     @property
     def stored_views(self) -> list[str]:
         """The views of its readings that are stored tables, not functions of the text."""
-        readings = [request.reading for request in self.requests]
-        names = {name for reading in readings for name in (reading.view, reading.altered) if name}
+        names = set[str]().union(*[request.reading.views for request in self.requests])
         return sorted(name for name in names if VIEWS[name].materialised)
 
     @property
@@ -101,9 +100,22 @@ class Pair:
         """The stored views that the questions take their options from."""
         return self._views(self.paraphrasers)
 
+    @property
+    def methods(self) -> set[str]:
+        """The methods of its runs, those that ask questions too."""
+        return {item.method for run in self.runs for item in run.methods + run.questions}
+
+    def views_compared(self, methods: Collection[str]) -> set[str]:
+        """Return the stored views that these methods compare texts with: neighbours, and options of questions."""
+        views: set[str] = set()
+        if any(METHODS[method].input is INPUTS["neighbours"] for method in METHODS.keys() & set(methods)):
+            views.update(self.stored_views)
+        if any(QUESTION_METHODS[method].options for method in QUESTION_METHODS.keys() & set(methods)):
+            views.update(self.paraphrasers)
+        return views
+
     def _views(self, names: Iterable[str]) -> list[str]:
-        shared = [shared_view(self.study, self.benchmark_slug, name) for name in names]
-        return [f"results/views/{self.benchmark.name}/{name}.parquet" for name in shared]
+        return [view_path(self.study, self.benchmark_slug, name) for name in names]
 
     # passes
 
@@ -337,6 +349,12 @@ class Pair:
 @cache
 def pair_of(study: Study, model: str, benchmark: str) -> Pair:
     return Pair(study, model, benchmark)
+
+
+def view_path(study: Study, benchmark: str, view: str) -> str:
+    """Return the file of a stored view, in the shared stages."""
+    name = shared_view(study, benchmark, view)
+    return f"results/views/{study.benchmarks.shared[benchmark]}/{name}.parquet"
 
 
 def shared_view(study: Study, benchmark: str, view: str) -> str:

@@ -12,7 +12,7 @@ from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.files import read_json
-from pretrace.studies.pairs import Pair, pair_of, shared_view
+from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import cut_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
@@ -21,14 +21,20 @@ from pretrace.studies.study import Study
 class Rendering(NamedTuple):
     """The job that renders an artifact: `reads` are [kind, model or "", benchmark or "", path] of each of its `files`.
 
-    `entries`: the registry entries of the benchmarks, by slug.
+    `views` are [benchmark, view, path] of the stored views that it shows, `entries` the registry entries of the
+    benchmarks, by slug.
     """
 
     artifact: dict[str, Any]
     reads: list[list[Any]]
     files: list[Any]
+    views: list[list[str]]
     entries: dict[str, Any]
     priority: int
+
+    @property
+    def view_files(self) -> list[str]:
+        return [path for *_, path in self.views]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +90,7 @@ class Plan:
         lines: list[dict[str, Any]] = []
         names = self.study.benchmarks.titles | self.study.models.titles
         for pair in self.pairs:
-            computed = {item.method for run in pair.runs for item in run.methods + run.questions}
+            computed = pair.methods
             reasons: dict[str, list[str]] = {}
             for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
                 if method not in computed:
@@ -150,9 +156,9 @@ class Plan:
     def _rendered(self) -> list[Artifact]:
         return [artifact for artifact in self.study.artifacts.values() if not artifact.unavailable]
 
-    def artifacts_of(self, kind: str) -> list[str]:
-        """Return the artifacts of a kind that can be rendered."""
-        return sorted(artifact.slug for artifact in self._rendered if artifact.kind == kind)
+    def artifacts_of(self, *kinds: str) -> list[str]:
+        """Return the artifacts of some kinds, `table` or `figure`, that can be rendered."""
+        return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
 
     def _files_of(self, kind: str) -> list[str]:
         return [
@@ -225,7 +231,31 @@ class Plan:
             if key[0] in artifact.needs and isinstance(path, str)
         ]
         priority = FIRST * (slug in self.study.first)
-        return Rendering(artifact.to_json(), reads, [path for *_, path in reads], benchmarks, priority)
+        files = [path for *_, path in reads]
+        return Rendering(
+            artifact.to_json(), reads, files, self._views_shown(artifact, pairs), benchmarks, priority
+        )
+
+    def views_of(self, slug: str) -> set[tuple[str, str]]:
+        """Return (benchmark, view) of the stored views that an artifact shows."""
+        return {(benchmark, view) for benchmark, view, _ in self.rendering(slug).views}
+
+    def _views_shown(self, artifact: Artifact, pairs: list[Pair]) -> list[list[str]]:
+        """Return [benchmark, view, path] of the stored views that an artifact names or its methods compare with."""
+        if "published" in artifact.needs:  # it says of each number whether there is one
+            return []
+        named: set[object] = {*artifact.options.across.get("view", ())}
+        references: set[object] = {*artifact.options.across.get("reference", ())}
+        for panel in artifact.panels:
+            named.add(panel.view)
+            references |= {panel.reference, *(panel.references or ())}
+        methods = {name.partition(";")[0] for name in artifact.methods}
+        shown: set[tuple[str, str]] = set()
+        for pair in pairs:
+            compared = pair.views_compared(methods or pair.methods) & references
+            for view in {*pair.stored_views, *pair.paraphrasers} & (named | compared):
+                shown.add((pair.benchmark_slug, view))
+        return [[slug, view, view_path(self.study, slug, view)] for slug, view in sorted(shown)]
 
     def _files_shown(self, artifact: Artifact, pairs: list[Pair]) -> Iterable[tuple[str, str, str, File]]:
         """Yield every file of an artifact's models and benchmarks: kind, model or "", benchmark or "", path."""

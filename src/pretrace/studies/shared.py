@@ -6,7 +6,7 @@ A file that is not needed is [], as an input of a rule takes it.
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Generic, NamedTuple
+from typing import Any, ClassVar, Generic, Literal, NamedTuple
 
 from pretrace.benchmarks.loaders.chinese import PatentMia
 from pretrace.benchmarks.sources import BenchmarkEntry, FromHub, WithNeighbours
@@ -315,16 +315,34 @@ class StoredView:
     @property
     def writer(self) -> Model | None:
         """The model that makes or writes it; None if it is in a file of the user's or of the texts."""
-        if self.name in self.benchmark.entry.views:
+        if self.name in self.benchmark.entry.views or self.is_computed:
             return None
         study = self.benchmark.study
         name = VIEWS[self.name].model or self.name.partition("_by_")[2]
         return Model(study, study.models.slug_of(name)) if name else None
 
     @property
+    def file(self) -> str:
+        return f"results/views/{self.path}.parquet"
+
+    @property
+    def is_computed(self) -> bool:
+        """Whether it is a function of the texts and of data of this machine."""
+        return VIEWS[self.name].source == "data"
+
+    @property
+    def way(self) -> Literal["file", "data", "prompts", "model"]:
+        """Where it comes from: a file, data of this machine, the prompts to a model that writes it, or a model."""
+        if self.is_computed:
+            return "data"
+        if self.writer is None:
+            return "file"
+        return "prompts" if self.prompts else "model"
+
+    @property
     def source(self) -> File:
         """The file that has it: its own, a fetched one, or the one with the texts."""
-        if self.writer:
+        if self.writer or self.is_computed:
             return []
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
@@ -335,7 +353,7 @@ class StoredView:
         """The SHA-256 of the user's own file that has it."""
         if path := self.benchmark.entry.views.get(self.name):
             return [content_of(path)]
-        return [] if self.writer else self.benchmark.content
+        return [] if self.writer or self.is_computed else self.benchmark.content
 
     @property
     def prompts(self) -> File:
@@ -347,6 +365,8 @@ class StoredView:
     @property
     def entry(self) -> dict[str, Any]:
         """What makes it: the benchmark's entry for an imported view, else what a model's answers depend on."""
+        if self.is_computed:
+            return {}
         return self.writer.answering if self.writer else self.benchmark.building
 
     @property

@@ -21,7 +21,8 @@ from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
-from pretrace.studies.estimate import BYTES_A_TOKEN, Line, counted, estimate_study, tokenizer_here
+from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer_here
+from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import cut_of, text_files_of
@@ -56,13 +57,18 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
     return plan
 
 
-def announce(plan: Plan) -> None:
-    """Print the first lines of a run: the study, its measured time if known, and what is made first."""
+def announce(plan: Plan, partitions: str | Path | None = None) -> None:
+    """Print the first lines of a run: the study, its measured time if known, and what is made first.
+
+    Where jobs go to a cluster, `partitions` is the file of its partitions: what none of them takes is told.
+    """
     study = plan.study
     about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
     say(f"{study.title}; {about}results in results/{study.name}/")
     for path in plan.first:
         say(f"made first: {path}")
+    for sentence in small_partitions(plan, Path(partitions)) if partitions else ():
+        say(sentence, to=sys.stderr)
 
 
 def print_conclusion(plan: Plan) -> None:
@@ -111,7 +117,7 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     if study.left_out:
         reasons = "; ".join(f"{slug}: {reason}" for slug, reason in study.left_out.items())
         told.append(f"left out of tables and figures: {reasons}")
-    return [*told, *_remarks(plan)]
+    return [*told, *lacks(plan), *_remarks(plan)]
 
 
 def _check_chosen(study: Study, slug: str, slices: Collection[Slice], model: str | None = None) -> None:
@@ -184,7 +190,12 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
         for slug, own in read.items()
     }
     gpu = config["device"].startswith("cuda") or (config["device"] == "auto" and has_gpu())
-    line = estimate_study(plan, config["gpu_flops"] if gpu else CPU_FLOPS, sizes)[-1]
+    jobs = jobs_of(plan, sizes)
+    tokens = sum(job.read for job in jobs)
+    if gpu:
+        hours = sum(job.hours("A100") for job in jobs)
+    else:
+        hours = sum(job.operations for job in jobs) / CPU_FLOPS / 3600
     by_bytes = f", counted as {BYTES_A_TOKEN[0]:g} bytes each, of other scripts {BYTES_A_TOKEN[1]:g}"
     ratio = "" if tokenizer_here(plan, TEXTS_SLUG) else by_bytes
     device = "GPU" if gpu else "CPU, with two cores"
@@ -193,7 +204,7 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     return [
         *(_works_told(entry) if WORKS_SLUG in read else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
-        f"given as unread: {line.read:,.0f} tokens in all{ratio}, on the {device}, {_time(line)}. "
+        f"given as unread: {tokens:,.0f} tokens in all{ratio}, on the {device}, {_time(hours)}. "
         f"The answer will be in results/{study.name}/report.html",
         *[named] * any(text.document for text in texts),
     ]
@@ -217,9 +228,9 @@ def _count(texts: Sequence[Text]) -> str:
     return f"{len(texts)} text{'s' * (len(texts) != 1)} of {documents} document{'s' * (documents != 1)}"
 
 
-def _time(line: Line) -> str:
+def _time(hours: float) -> str:
     """Say how long passes take, with a minute for starts of jobs."""
-    minutes = 1 + 60 * line.hours
-    if not line.hours:
+    minutes = 1 + 60 * hours
+    if not hours:
         return "for a time that depends on the model's size"
     return f"about {max(2, minutes):.0f} minutes" if minutes < 90 else f"about {minutes / 60:.0f} hours"

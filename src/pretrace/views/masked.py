@@ -13,6 +13,7 @@ import numpy as np
 
 from pretrace.models.checkpoint import Checkpoint
 from pretrace.models.devices import hold_gpus
+from pretrace.runtime.errors import explain_failure
 from pretrace.runtime.files import read_json
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.words import NEIGHBOUR_PERCENT, Span, in_case_of, replace_spans, share_of
@@ -36,14 +37,21 @@ def is_masked(checkpoint: Checkpoint) -> bool:
 
 
 def load_masked_model(checkpoint: Checkpoint, device: str = "auto") -> Any:
-    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if it works."""
+    """Load the model in float32, in evaluation mode, its files verified; device auto is cuda if it works.
+
+    Raises `InputError` if transformers cannot load it, or if weights would be random.
+    """
     import torch
     import transformers
+
+    from pretrace.models.architecture import check_filled
 
     checkpoint.verify(checkpoint.files)
     safe = {"local_files_only": True, "use_safetensors": True, "trust_remote_code": False}
     load = transformers.AutoModelForMaskedLM.from_pretrained
-    model = load(checkpoint.path, dtype=torch.float32, **safe)
+    with explain_failure(f"transformers cannot load {checkpoint.path}"):
+        model, loading = load(checkpoint.path, dtype=torch.float32, output_loading_info=True, **safe)
+    check_filled(model, loading, checkpoint)
     chosen = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     if chosen == "cuda":
         hold_gpus()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pretrace.runtime.errors import InputError, nearest
 
@@ -18,6 +18,7 @@ class View:
     """A change to a text, by name.
 
     source  "text": `variants` gives the view of a text, a pure function of the text and a seed;
+            "data": such a function that reads data of this machine; made once and stored as a table, as the next;
             "model": made once by the checkpoint of `model` and stored as a table (text_id, variant, text);
             "benchmark": a file in the benchmark's entry or released with it, stored as such a table
     number  percent of the words that change, or how many variants a text has; None where the name has none
@@ -25,7 +26,7 @@ class View:
 
     name: str
     family: str
-    source: Literal["text", "model", "benchmark"]
+    source: Literal["text", "data", "model", "benchmark"]
     number: int | None = None
     model: str = ""
     function: Variants | None = field(default=None, repr=False)
@@ -36,7 +37,7 @@ class View:
         return self.source != "text"
 
     def variants(self, text: str, seed: int) -> list[str]:
-        """Make variant 0, 1, ... of one text; only views of source "text" are functions of it."""
+        """Make variant 0, 1, ... of one text; only views of source "text" and "data" are functions of it."""
         if self.function is None:
             raise ValueError(f"view '{self.name}' is a stored table, not a function of the text")
         return self.function(text, seed)
@@ -56,7 +57,16 @@ class _Views(dict[str, View]):
 
 VIEWS: dict[str, View] = _Views()
 
-_FAMILIES: dict[str, tuple[range, NumberedVariants]] = {}
+
+class _Family(NamedTuple):
+    """The numbers and the function of views `{family}-{number}`."""
+
+    source: Literal["text", "data"]
+    numbers: range
+    function: NumberedVariants
+
+
+_FAMILIES: dict[str, _Family] = {}
 
 
 def view(name: str) -> Callable[[Variants], Variants]:
@@ -72,14 +82,14 @@ def view(name: str) -> Callable[[Variants], Variants]:
 
 
 def family(
-    name: str, *, numbers: range, usual: tuple[int, ...]
+    name: str, *, numbers: range, usual: tuple[int, ...], source: Literal["text", "data"] = "text"
 ) -> Callable[[NumberedVariants], NumberedVariants]:
     """Register `(text, seed, number) -> variants` as views `{name}-{number}`; `usual` ones are listed."""
 
     def register(function: NumberedVariants) -> NumberedVariants:
         if name in _FAMILIES:
             raise ValueError(f"two families of views are called '{name}'")
-        _FAMILIES[name] = (numbers, function)
+        _FAMILIES[name] = _Family(source, numbers, function)
         VIEWS.update({f"{name}-{number}": VIEWS[f"{name}-{number}"] for number in usual})
         return function
 
@@ -109,8 +119,10 @@ def _of_family(name: str) -> View | None:
     stem, _, written = name.rpartition("-")
     if stem not in _FAMILIES or not re.fullmatch(r"[1-9]\d*", written):
         return None
-    numbers, function = _FAMILIES[stem]
+    family = _FAMILIES[stem]
     number = int(written)
-    if number not in numbers:
+    if number not in family.numbers:
         return None
-    return View(name, stem, "text", number, function=lambda text, seed: function(text, seed, number))
+    return View(
+        name, stem, family.source, number, function=lambda text, seed: family.function(text, seed, number)
+    )

@@ -80,6 +80,11 @@ class Reading:
     past_context: bool = False
 
     @property
+    def views(self) -> set[str]:
+        """Return the views that are read: that of the texts, and their altered form."""
+        return {self.view, self.altered} - {""}
+
+    @property
     def columns(self) -> dict[str, str]:
         """Return the columns by which tables of scores and statistics name a reading of texts as a view has them."""
         return {"view": self.view, "start_token": self.start_token}

@@ -1,7 +1,7 @@
 """Views that are stored tables, made once by a model or released with a benchmark; and the texts that a pass reads."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +11,7 @@ from pretrace.benchmarks.columns import Columns, Named, WholeNumber, Words, chec
 from pretrace.benchmarks.rows import rows
 from pretrace.benchmarks.sources import ReleasedVariant
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.files import JsonObject, read_parquet
+from pretrace.runtime.files import JsonObject, open_parquet, read_parquet, write_parquet
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
 from pretrace.views.names import PARAPHRASES, VIEWS, View
@@ -29,6 +29,10 @@ def schema() -> "pa.Schema":
     import pyarrow as pa
 
     return pa.schema([("text_id", pa.string()), ("variant", pa.int32()), ("text", pa.string())])
+
+
+_UNMADE = b"unmade"
+"""The key of a table's metadata that says why a view could not be made."""
 
 
 _DRAWS = 12
@@ -83,6 +87,14 @@ def _made(
         [variant for variant in dict.fromkeys(variants) if variant != text][:PARAPHRASES]
         for text, variants in zip(texts, made, strict=True)
     ]
+
+
+def computed_view(name: str, benchmark: "pd.DataFrame") -> "pd.DataFrame":
+    """Make the table of a view that is a function of the text and of data of this machine, as WordNet's synonyms."""
+    variants = {}
+    for text_id, text in zip(benchmark["text_id"], benchmark["text"], strict=True):
+        variants[text_id] = VIEWS[name].variants(text, seed_of(name, text_id))
+    return _logged(name, variants, total=len(benchmark))
 
 
 class ViewRow(Columns):
@@ -195,15 +207,48 @@ def view_table(variants: ViewTexts) -> "pd.DataFrame":
     return frame.sort_values(["text_id", "variant"], ignore_index=True)
 
 
+def write_view(path: Path, make: Callable[[], "pd.DataFrame"]) -> None:
+    """Write the table of a view that `make` returns, or an empty one that says why it could not be made.
+
+    So a view that cannot be made takes along only what reads it: other passes and scores of its benchmark go on, and
+    the tables and figures that show it are told to be incomplete.
+    """
+    try:
+        table, reason = make(), None
+    except InputError as error:
+        log.error("%s could not be made: %s", path, error)
+        table, reason = view_table({}), str(error)
+    metadata = {_UNMADE: reason.encode()} if reason else None
+    write_parquet(path, table, schema().with_metadata(metadata))
+
+
+def unmade_reason(path: Path) -> str | None:
+    """Return why a view could not be made, None if it was."""
+    with open_parquet(path) as file:
+        reason = (file.schema_arrow.metadata or {}).get(_UNMADE)
+    return None if reason is None else reason.decode()
+
+
 def read_view(path: Path) -> ViewTexts:
-    """Read a stored view as a mapping from text id to variants."""
+    """Read a stored view as a mapping from text id to variants; empty if the view could not be made."""
     frame = read_parquet(path).sort_values(["text_id", "variant"])
     return {str(id): texts.tolist() for id, texts in frame.groupby("text_id", sort=False)["text"]}
 
 
 def read_views(paths: Sequence[str | Path]) -> dict[str, ViewTexts]:
-    """Read stored views by name: the file's, without the study's name before a model that the study itself defines."""
-    return {re.sub("(?<=_by_)[^~]+~", "", Path(path).stem): read_view(Path(path)) for path in paths}
+    """Read stored views by name, and log which of them could not be made: they have no texts."""
+    views = {}
+    for path in map(Path, paths):
+        name = _name_of(path)
+        views[name] = read_view(path)
+        if reason := unmade_reason(path):
+            log.warning("view '%s' could not be made, so no text of it is read: %s", name, reason)
+    return views
+
+
+def _name_of(path: Path) -> str:
+    """Return a stored view's name: the file's, without the study's name before a model that a study defines."""
+    return re.sub("(?<=_by_)[^~]+~", "", path.stem)
 
 
 def view_texts(

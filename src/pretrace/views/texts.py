@@ -41,7 +41,7 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
     return [shortened.lstrip() if spans and spans[0] in deleted else shortened]
 
 
-@family("synonym", numbers=PERCENT, usual=(10, 15, 20))
+@family("synonym", numbers=PERCENT, usual=(10, 15, 20), source="data")
 def synonym(text: str, seed: int, percent: int) -> list[str]:
     """Replace int(words x percent / 100) of the text's words by WordNet synonyms, fewer if fewer have one.
 

@@ -93,10 +93,14 @@ def function_words() -> frozenset[str]:
 @cache
 def installed_wordnet() -> WordNet:
     """Read the WordNet of this machine: NLTK's data, then the system's. `InputError` without one."""
+    return WordNet(_files(require_wordnet()))
+
+
+def require_wordnet() -> Path:
+    """Return the folder or archive of this machine's WordNet. `InputError` without one."""
     for place in synonym_places():
-        files = _files(place)
-        if files:
-            return WordNet(files)
+        if place.is_file() or (place / "data.noun").is_file():
+            return place
     raise InputError(
         "the synonym views need WordNet's data, and it is not on this machine. Install it (python -m "
         "nltk.downloader wordnet, or the system's package wordnet-base), or use synonym_by_MODEL-PERCENT, "
@@ -119,8 +123,6 @@ def _files(place: Path) -> dict[str, bytes]:
     wanted = {f"{kind}.{pos}" for kind in ("data", "index") for pos in _POS} | {f"{pos}.exc" for pos in _POS}
     if place.is_dir():
         return {name: (place / name).read_bytes() for name in wanted if (place / name).is_file()}
-    if not place.is_file():
-        return {}
     with zipfile.ZipFile(place) as archive:
         names = {Path(name).name: name for name in archive.namelist()}
         return {name: archive.read(names[name]) for name in wanted & set(names)}

@@ -5,8 +5,8 @@ import json
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +29,10 @@ Body = JsonObject
 
 MOST_TOKENS = 10**9  # of one answer; a server that counts more is not believed
 _NOTED_WAIT = 10  # seconds a server asks to wait that are worth a line in the log
-_LONGEST_WAIT = 3600  # a server that asks for more ends the job
+_LONGEST_WAIT = 3600  # a server that asks for more, or answers nothing for so long, ends the job
+_ANSWERS_A_WORKER = (
+    50  # after so many answers one more request is in flight, where the server asked for fewer
+)
 
 
 class MalformedAnswerError(ValueError):
@@ -51,7 +54,8 @@ def choice_of(body: Any) -> dict[str, Any]:
 class ApiClient:
     """Asks one endpoint. `budget_usd` bounds what all API models of this store cost together, ever.
 
-    `tally` counts answers that were `stored` before and `asked` for, `failed` requests, and the `cost`.
+    `tally` counts answers that were `stored` before and `asked` for, `failed` requests, those that the server sent back
+    to come again later (`limited`), and the `cost`.
     """
 
     def __init__(self, endpoint: Endpoint, store: AnswerStore, *, budget_usd: float) -> None:
@@ -81,7 +85,9 @@ class ApiClient:
             try:
                 asking.run()
             finally:
-                self.tally += Counter(asked=asking.answered, failed=asking.failed, cost=asking.cost)
+                self.tally += Counter(
+                    asked=asking.answered, failed=asking.failed, limited=asking.limited, cost=asking.cost
+                )
         self.tally["stored"] += len(known)
         return [self._read(key, read) for key in keys]
 
@@ -114,9 +120,14 @@ class _Asking:
         self.endpoint, self.store, self.budget = client.endpoint, client.store, client.budget
         self.missing, self.read, self.copies, self.progress = missing, read, copies, progress
         self.key = self.endpoint.key()
-        self.answered = self.failed = self.cost = 0
-        self._in_flight = 0
+        self.answered = self.failed = self.limited = self.cost = 0
+        self._placed = self._in_flight = 0
+        self._workers = self.endpoint.concurrency
+        """How many requests may be in flight: fewer where the server asked for fewer."""
+        self._answers_since = 0
+        """Answers since the number of workers changed."""
         self._resume_at = 0.0
+        self._last_answer = time.monotonic()
         self._failure: str | None = None
         self._dearer = 1.0  # how much more an answer has cost than a request's tokens can
 
@@ -159,35 +170,78 @@ class _Asking:
     async def _answer(self, client: openai.AsyncOpenAI, key: str, request: ApiRequest) -> None:
         """Ask until the server answers, or note the reason why not."""
         bound = self.endpoint.cost(*self.endpoint.most(request))
-        for attempt in range(self.endpoint.attempts):
-            await self._pause()
-            most = math.ceil(bound * self._dearer)
-            if not await self._put_aside(most):
-                return
-            try:
-                text, body = await self._post(client, request)
-            except FailedRequestError as fault:
-                self.failed += 1
-                self.store.release(most, paid=fault.paid)
-                await self._settle()
-                if not self._should_retry(fault, attempt):
+        attempt = limits = 0
+        while True:
+            async with self._place():
+                # once it may be sent: meanwhile the server may have asked for a pause
+                await self._pause()
+                most = math.ceil(bound * self._dearer)
+                if not await self._put_aside(most):
                     return
-                await asyncio.sleep(fault.wait(attempt))
-                continue
-            prompt, completion = tokens_used(body) or self.endpoint.most(request)
-            sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
-            cost = self.endpoint.cost(prompt, completion)
-            self.store.add(StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
-            self.answered, self.cost = self.answered + 1, self.cost + cost
-            if cost > bound * self._dearer:
-                self._dearer = cost / bound
-                log.warning(
-                    "%s: the server counts %.1f times the tokens that a request can have here; this much is put aside "
-                    "for each from now on", self.endpoint.name, self._dearer,
-                )  # fmt: skip
-            await self._settle()
-            self.progress(self.copies[key])
-            return
+                fault, is_over = None, False
+                try:
+                    text, body = await self._post(client, request)
+                    self._take(key, request, text, body, most)
+                except FailedRequestError as error:
+                    fault = error
+                    self.store.release(most, paid=fault.paid)
+                    self._count(fault)
+                    attempt += fault.is_attempt
+                    limits += not fault.is_attempt
+                    # before another request has this one's place
+                    is_over = not self._should_retry(fault, attempt)
+                await self._settle()
+            if fault is None:
+                self.progress(self.copies[key])
+                return
+            if is_over:
+                return
+            await asyncio.sleep(fault.wait(limits if fault.limited else attempt - 1))
+
+    @asynccontextmanager
+    async def _place(self) -> AsyncIterator[None]:
+        """Wait until fewer requests are in flight than there are workers."""
+        async with self._settled:
+            await self._settled.wait_for(lambda: self._placed < self._workers)
+            self._placed += 1
+        try:
+            yield
+        finally:
+            async with self._settled:
+                self._placed -= 1
+                self._settled.notify_all()
+
+    def _take(self, key: str, request: ApiRequest, text: str, body: Body, most: int) -> None:
+        """Store an answer, for whose request `most` was put aside."""
+        prompt, completion = tokens_used(body) or self.endpoint.most(request)
+        sent = json.dumps(dict(request.body), ensure_ascii=False, sort_keys=True)
+        cost = self.endpoint.cost(prompt, completion)
+        self.store.add(StoredAnswer(key, self.endpoint.name, sent, text, prompt, completion, cost), most)
+        self.answered, self.cost = self.answered + 1, self.cost + cost
+        self._last_answer = time.monotonic()
+        bound = self.endpoint.cost(*self.endpoint.most(request))
+        if cost > bound * self._dearer:
+            self._dearer = cost / bound
+            log.warning(
+                "%s: the server counts %.1f times the tokens that a request can have here; this much is put aside "
+                "for each from now on", self.endpoint.name, self._dearer,
+            )  # fmt: skip
+        self._answers_since += 1
+        if self._workers < self.endpoint.concurrency and self._answers_since >= _ANSWERS_A_WORKER:
+            self._workers, self._answers_since = self._workers + 1, 0
+
+    def _count(self, fault: FailedRequestError) -> None:
+        """Count a request without an answer, and have fewer in flight where the server asks for fewer."""
+        self.failed += fault.is_attempt
+        self.limited += not fault.is_attempt
+        # what was in flight with the first that came too early says nothing new
+        is_news = self._answers_since or self._workers == self.endpoint.concurrency
+        if fault.limited and self._workers > 1 and is_news:
+            self._workers, self._answers_since = max(1, self._workers // 2), 0
+            log.warning(
+                "%s: the server asks for fewer requests (429); %d at once from now on",
+                self.endpoint.name, self._workers,
+            )  # fmt: skip
 
     async def _pause(self) -> None:
         """Wait as long as the server has asked one of the workers to: its limits are for all of them."""
@@ -247,16 +301,19 @@ class _Asking:
     def _without_key(self, text: str) -> str:
         return text.replace(self.key, "***") if self.key else text
 
-    def _should_retry(self, fault: FailedRequestError, attempt: int) -> bool:
+    def _should_retry(self, fault: FailedRequestError, attempts: int) -> bool:
         """Return whether to try again after this fault; else the round ends, and answers in flight are still taken."""
+        idle = time.monotonic() + (fault.after or 0) - self._last_answer
         if not fault.temporary:
             impossible = f"gives impossible log-probabilities: {fault}. {OF_MODEL}"
             told = impossible if fault.paid else f"refuses a request ({fault})."
             self._fail(f"{self.endpoint.base_url} {told}")
-        elif attempt + 1 == self.endpoint.attempts:
-            self._fail(f"a request failed {attempt + 1} times, the last time with {fault}.")
+        elif attempts == self.endpoint.attempts:
+            self._fail(f"a request failed {attempts} times, the last time with {fault}.")
         elif fault.after is not None and fault.after > _LONGEST_WAIT:
             self._fail(f"{self.endpoint.base_url} asks to wait {fault.after:.0f} s ({fault}).")
+        elif fault.limited and idle > _LONGEST_WAIT:
+            self._fail(f"{self.endpoint.base_url} has answered nothing for {idle:.0f} s ({fault}).")
         if fault.after is not None:
             self._resume_at = max(self._resume_at, time.monotonic() + fault.after)
             if fault.after > _NOTED_WAIT:
@@ -286,6 +343,7 @@ def connect(name: str, api: JsonObject, *, store: Path, budget_usd: float) -> It
         finally:
             tally = client.tally
             log.info(
-                "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated), %.4f US "
-                "dollars", name, tally["stored"], tally["asked"], tally["failed"], tally["cost"] / NANO,
+                "%s: %d answers were stored before, %d were asked for (%d failed requests were repeated, and %d that "
+                "the server wanted later), %.4f US dollars",
+                name, tally["stored"], tally["asked"], tally["failed"], tally["limited"], tally["cost"] / NANO,
             )  # fmt: skip

@@ -10,7 +10,8 @@ from email.utils import parsedate_to_datetime
 import openai
 
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 60.0  # seconds; doubled at every attempt
-_TRIED_AGAIN = {408, 409, 429}  # and every 5xx
+_TOO_MANY = 429
+_TRIED_AGAIN = {408, 409, _TOO_MANY}  # and every 5xx
 _NOT_OVER_SOON = {"insufficient_quota", "billing_hard_limit_reached"}
 
 
@@ -21,15 +22,22 @@ class FailedRequestError(Exception):
     temporary  whether asking again can help
     paid       whether the server may have counted it: it was received, and what came back was lost
     after      seconds that the server asks to wait, None if it does not say
+    limited    whether the server asks for fewer requests (429)
     """
 
     message: str
     temporary: bool = True
     paid: bool = False
     after: float | None = None
+    limited: bool = False
 
     def __str__(self) -> str:
         return self.message
+
+    @property
+    def is_attempt(self) -> bool:
+        """Whether the request failed: one that is sent before its time, as the server says, has not."""
+        return not self.limited or self.after is None
 
     def wait(self, attempt: int) -> float:
         """Return the seconds before attempt number `attempt` + 1: exponential with jitter, or the server's and more."""
@@ -58,12 +66,15 @@ def fault_of(error: openai.OpenAIError) -> FailedRequestError:
             f"status {error.status_code}: {error.message}",
             temporary=passing and error.code not in _NOT_OVER_SOON,
             after=retry_after(error.response.headers),
+            limited=error.status_code == _TOO_MANY,
         )
     return FailedRequestError(f"{type(error).__name__}: {error}", temporary=False)
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Read the seconds that a server asks to wait (`Retry-After` as a number or a date), None if it does not say."""
+    with suppress(ValueError):
+        return max(0.0, float(headers.get("retry-after-ms", "")) / 1000)
     value = headers.get("retry-after", "")
     with suppress(ValueError):
         return max(0.0, float(value))

@@ -7,6 +7,7 @@ from pretrace.models.api.client import ImpossibleAnswerError
 
 _ROUNDING = 0.01  # nats above 0 that a log-probability, or the sum of several probabilities, may be
 _LOOSE = 0.1  # nats that reduced precision may be off
+STALE = "is its prefix cache stale? vLLM: --no-enable-prefix-caching"
 _LARGEST_VOCABULARY = 10_000_000  # more than any model has, where its vocabulary is not known
 
 
@@ -15,6 +16,18 @@ def check_logprobs(values: Iterable[float]) -> None:
     for value in values:
         if not (math.isfinite(value) and value <= _ROUNDING):
             raise ImpossibleAnswerError(f"a log-probability is {value:g}, and none is above 0")
+
+
+def check_own(own: float, likeliest: Collection[float]) -> None:
+    """Raise `ImpossibleAnswerError` if a text's own token is likelier (nats) than the likeliest told for its place.
+
+    A server that gives numbers of a stale cache, or zeros, is seen by nothing else.
+    """
+    if own > max(likeliest) + _LOOSE:
+        raise ImpossibleAnswerError(
+            f"a text's own token has log-probability {own:.2f}, and the likeliest token of its place "
+            f"{max(likeliest):.2f} ({STALE})"
+        )
 
 
 def check_likeliest(values: Collection[float], vocabulary: int | None = None) -> None:

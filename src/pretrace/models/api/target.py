@@ -24,6 +24,7 @@ class ApiTarget:
 
     dtype: ClassVar[str] = "float32"
     device: ClassVar[str] = "api"
+    reads_alone: ClassVar[bool] = False
 
     @property
     def digest(self) -> str:
