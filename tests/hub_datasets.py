@@ -332,7 +332,7 @@ def as_released(share: float, share_of_small: float = 1) -> PaperRows:
         questions=part(33),
         gutenberg=part(978, least=8),
         documents=part(2000, least=20),
-        mimir_words=130,
+        mimir_words=100,
         share_of_words=2 / 3,
         patent_characters=600,
         longest_document=1500,

@@ -25,7 +25,7 @@ PICKLED = "pytorch_model.bin"
 
 @dataclass(frozen=True)
 class Shape:
-    """What a released config.json says: `width` of the layers, `inner` of their feed-forward part, `rows` of the
+    """What a released config.json says: `width` of a layer, `inner` of its feed-forward part, `rows` of the
     vocabulary, `key_heads` where they are fewer than the heads.
 
     `settings`: further keys, as released. `masks`: whose buffers the checkpoint holds beside its weights. `chat`: the
@@ -35,7 +35,6 @@ class Shape:
     kind: str
     tokenizer: str
     width: int
-    layers: int
     heads: int
     inner: int
     rows: int
@@ -70,38 +69,28 @@ MISTRAL_CHAT = (
 """It refuses a system's message."""
 
 
-def _neox(width: int, layers: int, heads: int, *, rows: int = 50304, **settings: Any) -> Shape:
+def _neox(width: int, heads: int, *, rows: int = 50304, **settings: Any) -> Shape:
     settings = {"rotary_pct": 0.25, "use_parallel_residual": True, "tie_word_embeddings": False, **settings}
     return Shape(
-        "gpt_neox",
-        "gpt_neox",
-        width,
-        layers,
-        heads,
-        4 * width,
-        rows,
-        2048,
-        settings=settings,
-        masks="gpt_neox",
+        "gpt_neox", "gpt_neox", width, heads, 4 * width, rows, 2048, settings=settings, masks="gpt_neox"
     )
 
 
-def _opt(width: int, layers: int, heads: int, **settings: Any) -> Shape:
-    return Shape("opt", "opt", width, layers, heads, 4 * width, 50272, 2048, settings=settings)
+def _opt(width: int, heads: int, **settings: Any) -> Shape:
+    return Shape("opt", "opt", width, heads, 4 * width, 50272, 2048, settings=settings)
 
 
-def _gpt_neo(width: int, layers: int, heads: int) -> Shape:
-    return Shape("gpt_neo", "gpt2", width, layers, heads, 4 * width, 50257, 2048, masks="gpt_neo")
+def _gpt_neo(width: int, heads: int) -> Shape:
+    return Shape("gpt_neo", "gpt2", width, heads, 4 * width, 50257, 2048, masks="gpt_neo")
 
 
-def _llama_2(width: int, layers: int, heads: int, inner: int, key_heads: int = 0) -> Shape:
-    shape = _llama(width, layers, heads, inner, context=4096, key_heads=key_heads, rms_norm_eps=1e-5)
+def _llama_2(width: int, heads: int, inner: int, key_heads: int = 0) -> Shape:
+    shape = _llama(width, heads, inner, context=4096, key_heads=key_heads, rms_norm_eps=1e-5)
     return replace(shape, chat=LLAMA_CHAT)
 
 
 def _llama(
     width: int,
-    layers: int,
     heads: int,
     inner: int,
     *,
@@ -111,60 +100,58 @@ def _llama(
     **settings: Any,
 ) -> Shape:
     settings = {"tie_word_embeddings": False, "rms_norm_eps": 1e-6, **settings}
-    return Shape(
-        "llama", "llama", width, layers, heads, inner, rows, context, key_heads, settings, masks="llama"
-    )
+    return Shape("llama", "llama", width, heads, inner, rows, context, key_heads, settings, masks="llama")
 
 
-def _qwen(width: int, layers: int, heads: int, inner: int, *, rows: int = 151936) -> Shape:
+def _qwen(width: int, heads: int, inner: int, *, rows: int = 151936) -> Shape:
     settings = {"tie_word_embeddings": False, "use_sliding_window": False, "rope_theta": 1e6}
-    return Shape("qwen2", "qwen2", width, layers, heads, inner, rows, 32768, settings=settings)
+    return Shape("qwen2", "qwen2", width, heads, inner, rows, 32768, settings=settings)
 
 
-def _olmo(width: int, layers: int, heads: int, inner: int, **settings: Any) -> Shape:
-    return Shape("olmo", "gpt_neox", width, layers, heads, inner, 50304, 2048, settings=settings)
+def _olmo(width: int, heads: int, inner: int, **settings: Any) -> Shape:
+    return Shape("olmo", "gpt_neox", width, heads, inner, 50304, 2048, settings=settings)
 
 
-def _mamba(width: int, layers: int) -> Shape:
+def _mamba(width: int) -> Shape:
     settings = {"state_size": 16, "conv_kernel": 4, "expand": 2}
-    return Shape("mamba", "gpt_neox", width, layers, 0, 0, 50280, 0, settings=settings)
+    return Shape("mamba", "gpt_neox", width, 0, 0, 50280, 0, settings=settings)
 
 
 def _mistral(kind: str, **settings: Any) -> Shape:
     settings = {"tie_word_embeddings": False, **settings}
-    return Shape(kind, "llama", 4096, 32, 32, 14336, 32000, 32768, 8, settings, chat=MISTRAL_CHAT)
+    return Shape(kind, "llama", 4096, 32, 14336, 32000, 32768, 8, settings, chat=MISTRAL_CHAT)
 
 
 SHAPES = {
     # embeddings of half the width, and norms after the layers
-    "opt-350m": _opt(1024, 24, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
-    "opt-6.7b": _opt(4096, 32, 32, word_embed_proj_dim=4096),
-    "pythia-70m": _neox(512, 6, 8),
-    "pythia-2.8b": _neox(2560, 32, 32),
-    "pythia-2.8b-deduped": _neox(2560, 32, 32),
-    "pythia-6.9b": _neox(4096, 32, 32, rows=50432),
-    "pythia-12b": _neox(5120, 36, 40, rows=50688),
-    "gpt-neox-20b": _neox(6144, 44, 64, rows=50432),
-    "gpt-neo-125m": _gpt_neo(768, 12, 12),
-    "gpt-neo-2.7b": _gpt_neo(2560, 32, 20),
-    "llama-160m": _llama(768, 12, 12, 3072),
-    "llama-7b": _llama(4096, 32, 32, 11008),
-    "llama-13b": _llama(5120, 40, 40, 13824),
-    "llama-30b": _llama(6656, 60, 52, 17920),
-    "mamba-130m": _mamba(768, 24),
-    "mamba-1.4b": _mamba(2048, 48),
-    "olmo-1b": _olmo(2048, 16, 16, 8192, tie_word_embeddings=True),
-    "olmo-7b": _olmo(4096, 32, 32, 11008, tie_word_embeddings=False),
+    "opt-350m": _opt(1024, 16, word_embed_proj_dim=512, do_layer_norm_before=False),
+    "opt-6.7b": _opt(4096, 32, word_embed_proj_dim=4096),
+    "pythia-70m": _neox(512, 8),
+    "pythia-2.8b": _neox(2560, 32),
+    "pythia-2.8b-deduped": _neox(2560, 32),
+    "pythia-6.9b": _neox(4096, 32, rows=50432),
+    "pythia-12b": _neox(5120, 40, rows=50688),
+    "gpt-neox-20b": _neox(6144, 64, rows=50432),
+    "gpt-neo-125m": _gpt_neo(768, 12),
+    "gpt-neo-2.7b": _gpt_neo(2560, 20),
+    "llama-160m": _llama(768, 12, 3072),
+    "llama-7b": _llama(4096, 32, 11008),
+    "llama-13b": _llama(5120, 40, 13824),
+    "llama-30b": _llama(6656, 52, 17920),
+    "mamba-130m": _mamba(768),
+    "mamba-1.4b": _mamba(2048),
+    "olmo-1b": _olmo(2048, 16, 8192, tie_word_embeddings=True),
+    "olmo-7b": _olmo(4096, 32, 11008, tie_word_embeddings=False),
     # converted to the type that config.yaml's `paths` needs
-    "baichuan-7b": _llama(4096, 32, 32, 11008, rows=125696, context=4096),
-    "baichuan-13b": _llama(5120, 40, 40, 13696, rows=125696, context=4096),
-    "qwen1.5-1.8b": _qwen(2048, 24, 16, 5504),
-    "qwen1.5-4b": _qwen(2560, 40, 20, 6912),
-    "qwen1.5-7b": _qwen(4096, 32, 32, 11008),
-    "qwen1.5-14b": _qwen(5120, 40, 40, 13696, rows=152064),
-    "llama-2-7b": _llama_2(4096, 32, 32, 11008),
-    "llama-2-13b": _llama_2(5120, 40, 40, 13824),
-    "llama-2-70b": _llama_2(8192, 80, 64, 28672, key_heads=8),
+    "baichuan-7b": _llama(4096, 32, 11008, rows=125696, context=4096),
+    "baichuan-13b": _llama(5120, 40, 13696, rows=125696, context=4096),
+    "qwen1.5-1.8b": _qwen(2048, 16, 5504),
+    "qwen1.5-4b": _qwen(2560, 20, 6912),
+    "qwen1.5-7b": _qwen(4096, 32, 11008),
+    "qwen1.5-14b": _qwen(5120, 40, 13696, rows=152064),
+    "llama-2-7b": _llama_2(4096, 32, 11008),
+    "llama-2-13b": _llama_2(5120, 40, 13824),
+    "llama-2-70b": _llama_2(8192, 64, 28672, key_heads=8),
     "mistral-7b": _mistral("mistral", sliding_window=4096),
     "mixtral-8x7b": _mistral("mixtral", num_local_experts=8, num_experts_per_tok=2, rope_theta=1e6),
 }  # fmt: skip
@@ -182,8 +169,8 @@ def write_paper_model(slug: str, entry: dict[str, Any], folder: Path, *, seed: i
     tokenizer = _tokenizer(shape.tokenizer, _rows(shape))
     torch.manual_seed(seed)
     dtype = getattr(torch, entry["dtype"])
-    # accelerate puts whole layers on a GPU
-    layers = max(shape.layers // 16, 4 if "device_map" in entry else 2)
+    # accelerate puts whole layers on a GPU, and puts all of a model with two on one
+    layers = 4 if "device_map" in entry else 2
     config = _config(shape, layers, dtype, _ids(tokenizer, shape.tokenizer))
     model = transformers.AutoModelForCausalLM.from_config(config, dtype=torch.float32)
     with torch.no_grad():

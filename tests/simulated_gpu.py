@@ -86,7 +86,9 @@ class SimulatedGPUs(TorchDispatchMode):
         self._patch.setattr(
             torch.cuda,
             "get_device_properties",
-            lambda gpu=0: SimpleNamespace(total_memory=MEMORY, uuid=f"simulated-{os.getpid()}-{gpu}"),
+            lambda gpu=0: SimpleNamespace(
+                name="a simulated GPU", total_memory=MEMORY, uuid=f"simulated-{os.getpid()}-{gpu}"
+            ),
         )
         self._patch.setattr(modeling_utils, "_get_device_map", _spelled(modeling_utils._get_device_map))
         self._patch.setenv("HF_DEACTIVATE_ASYNC_LOAD", "1")  # another thread would not see the GPUs

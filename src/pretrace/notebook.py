@@ -36,7 +36,7 @@ from pretrace.studies.shared import LOADING
 if TYPE_CHECKING:
     import pandas as pd
 
-Methods = Sequence[str | Mapping[str, Mapping[str, Value]]]
+Methods = str | Sequence[str | Mapping[str, Mapping[str, Value]]]
 
 
 def score(
@@ -54,7 +54,7 @@ def score(
         texts: [n] texts: a list, an array, a generator, or a Series, whose index is kept.
         model: a name of config/models.yaml whose checkpoint is in results/models/, a folder with config.json,
             safetensors and a tokenizer, or an id of the Hugging Face hub.
-        methods: ids, at their defaults, or id -> a value for each parameter to change, as `{"min_k": {"k": 0.1}}`
+        methods: ids, or one of them, at their defaults, or id -> a value for each parameter to change, as `{"min_k": {"k": 0.1}}`
             (default, every method that needs nothing more).
         labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model. A Series has
             the index of the texts.
@@ -129,6 +129,8 @@ def score(
 def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[str, Chosen]:
     """Return the methods by column, each at one setting; `InputError` for one that needs more than it is given."""
     columns = {}
+    if isinstance(methods, str):
+        methods = [methods]
     for item in [*METHODS] if methods is None else methods:
         [(id, given)] = [(item, {})] if isinstance(item, str) else item.items()
         if id in QUESTION_METHODS:

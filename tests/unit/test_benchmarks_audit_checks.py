@@ -3,12 +3,15 @@
 import random
 import re
 import time
+from itertools import product
+from math import comb
 from pathlib import Path
 
 import pytest
 
 import hub_datasets as made
 from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.benchmarks.audit_design import has_p
 from pretrace.runtime.errors import InputError
 
 WORDS = [f"word{number}" for number in range(5000)]
@@ -293,9 +296,21 @@ def test_each_weakness_of_a_random_draw_is_one_remark(tmp_path, rows, said):
     assert re.search(said, remark), remark
 
 
-@pytest.mark.parametrize("rows", [twins(5, 1), twins(1, 19)])
+@pytest.mark.parametrize("rows", [twins(5, 1), twins(1, 19), twins(1100, 1)])
 def test_twins_share_words_and_lengths_by_design(tmp_path, rows):
     assert drawn(tmp_path, rows) == []
+
+
+@pytest.mark.parametrize(("suspects", "known"), [(515, 515), (200, 4000)])
+def test_many_documents_are_checked_as_few_are(tmp_path, suspects, known):
+    """Ways to exchange the labels of so many are more than the largest float."""
+    assert audited(tmp_path, texts(None, suspects, 1) + texts(0, known, 1)) == []
+
+
+def test_a_p_is_possible_from_twenty_ways_on():
+    sizes = [*range(24), 515, 4000]
+    for documents, known in product(sizes, sizes):
+        assert has_p(documents, known) == (comb(documents + known, known) >= 20)
 
 
 def test_twenty_thousand_texts_take_seconds(tmp_path):

@@ -282,6 +282,25 @@ def test_files_of_a_split_have_the_same_columns_and_those_of_another_format_are_
             table_of(written(tmp_path / ending, files))
 
 
+def test_what_links_of_a_data_set_lead_to_is_read_or_named(tmp_path, warnings):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "b.csv").write_text("text,label\nfrom elsewhere,1\n")
+    folder = written(tmp_path / "own", {"train/a.csv": b"text,label\nfrom here,0\n"})
+    (folder / "train" / "linked.csv").symlink_to(tmp_path / "elsewhere" / "b.csv")
+    (folder / "train" / "series").symlink_to(tmp_path / "elsewhere")
+    (folder / "train" / "broken.csv").symlink_to(tmp_path / "nowhere")
+    assert sorted(table_of(folder)["text"]) == ["from elsewhere", "from here"]
+    assert "2 files are not read" in warnings()
+    assert "train/broken.csv, train/series/b.csv" in warnings()
+
+
+def test_rows_that_the_readme_skips_are_counted(tmp_path, warnings):
+    data = b"text;label\na b;1\nc;d;0\ne f;0\n"
+    files = {"train.csv": data, "README.md": readme("train.csv", sep=";", on_bad_lines="skip")}
+    assert len(table_of(written(tmp_path, files))) == 2
+    assert "1 rows have more cells than the header: left out" in warnings()
+
+
 CLASSES = {"label": ["member", "nonmember"], "other order": ["nonmember", "member"], "numbers": ["1", "0"]}
 WRITTEN_CLASSES = {
     "csv": made.comma_separated, "tsv": lambda rows: made.comma_separated(rows, "\t"), "jsonl": made.jsonl,

@@ -111,6 +111,29 @@ def test_title_and_author_are_those_of_the_file(tmp_path, monkeypatch):
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("info", "title", "author"),
+    [
+        ("<< /Title null /Author (F) >>", "", "F"),
+        ("<< /Title 1984 /Author 3.5 >>", "", ""),
+        ("<< /Title [(E) (F)] /Author [] >>", "", ""),
+        ("<< /Title << /A (E) >> /Author true >>", "", ""),
+        ("<< /Title /E /Author 99 0 R >>", "", ""),
+        ("<< /Title (E) /Author <FEFF0046> >>", "E", "F"),
+        ("null", "", ""),
+        ("1984", "", ""),
+        ("[(E)]", "", ""),
+        ("99 0 R", "", ""),
+    ],
+)
+def test_a_pdf_whose_title_is_no_text_has_none(tmp_path, info, title, author):
+    path = pdf(tmp_path / "b.pdf", pages_of(TEXT, "A BOOK"))
+    path.write_bytes(path.read_bytes().replace(b"/Root 1 0 R", f"/Root 1 0 R /Info {info}".encode()))
+    reading = read_document(path)
+    assert (reading.title, reading.author) == (title, author)
+    assert reading.text
+
+
 def test_html_keeps_lines_that_are_meant_and_leaves_out_what_is_no_text(tmp_path):
     page = (
         "<!DOCTYPE html><!-- no --><body><p>One\n line,<br>two</p><script>no</script><pre>a\n  b</pre>"

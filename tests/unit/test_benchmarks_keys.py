@@ -119,6 +119,7 @@ def test_two_draws_differ_and_no_seed_can_be_given(folder):
     [
         (CANARIES, {"words.txt": "\n"}, "words.txt has no words; write one a line."),
         (CANARIES, {"words.txt": "only\nthirteen\n" + "\n".join("abcdefghijk")}, None),
+        (("canaries", "--count", "240", "--words", "words.txt"), {}, None),
         (CANARIES, {"words.txt": "too\nfew"}, "2 words for the 12 places of '{word} {word}"),
         ((*CANARIES, *TEMPLATES), {"templates.txt": "The {word}.\n"}, "too few for 30 different"),
         ((*CANARIES, *TEMPLATES), {"templates.txt": "A {word} b {word}\nA cat"}, "templates.txt:2: the template"),

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from itertools import pairwise
@@ -94,6 +95,7 @@ def test_the_rows_are_those_of_an_audit_and_short_documents_are_counted(folder):
         ("zh.txt", "甲乙丙丁。".encode() * 9, "zh: the document has no spaces between words (language zh), so its "
          "words cannot be counted; give --characters 16 in place of --words 8."),
         ("notes.doc", b"a", "notes.doc: the file name must end in"),
+        (os.fsdecode(b"caf\xe9.txt"), b"a few words", r"caf\udce9.txt: the name is not UTF-8; rename the file"),
         (None, b"", "missing.txt does not exist"),
         ("folder/", b"", "folder: the folder has no document; give files or folders of .epub, .docx"),
     ],

@@ -1,6 +1,7 @@
 """Unlabelled texts against known non-members: units, p-values, controls, design, and the verdict on all of it."""
 
 from itertools import combinations
+from math import comb, log10
 
 import numpy as np
 import pandas as pd
@@ -92,6 +93,13 @@ def test_members_are_found_and_non_members_are_not():
     assert rows(frame, "document", "zlib")["p"].isna().all(), "single methods are no evidence"
 
 
+def test_more_ways_than_a_float_holds_are_an_audit_as_any():
+    frame = audited(made_up(515, 515, methods=1, texts_each=1, shift=0.5))
+    assert design(frame)["log10_ways"] == pytest.approx(log10(comb(1030, 515)))
+    assert rows(frame, "all")["p"].item() < 0.001
+    assert verdict(frame).kind == "evidence"
+
+
 def test_each_unit_is_compared_with_the_known_documents():
     scored = made_up(8, 60, methods=2, seed=5)
     frame = audited(scored)
@@ -126,7 +134,7 @@ def test_labels_drawn_within_documents_are_exchanged_there():
     table = scored.benchmark.assign(label=pd.array(label, "Int64"))
     higher = scored.scores.assign(score=scored.scores["score"] + 2 * np.tile(label, 3))
     frame = audited(ScoredBenchmark("texts", higher, table), randomised=True)
-    assert design(frame)["ways"] == pytest.approx(4.0**20)
+    assert 10 ** design(frame)["log10_ways"] == pytest.approx(4.0**20)
     assert verdict(frame).kind == "evidence"
     assert frame[frame["unit"].isin(["control", "document"])].empty
     assert (

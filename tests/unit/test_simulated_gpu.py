@@ -13,7 +13,7 @@ from made_up_questions import answerer_on, letters_of
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import load_checkpoint
-from pretrace.passes import sharing
+from pretrace.passes import cost, sharing
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
@@ -199,3 +199,11 @@ def test_a_model_too_large_for_its_gpus_is_refused_with_the_remedy(kind, tmp_pat
         target = load_checkpoint(tmp_path / "checkpoint.json", dtype="float32", device_map="auto", gpus=2)
         with pytest.raises(InputError, match="does not fit on the GPUs of this job: ask for more of them"):
             target.load()
+
+
+def test_the_recorded_peak_is_that_of_the_fullest_gpu(monkeypatch):
+    used = {0: 2**20, 1: 3 * 2**20}
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: len(used))
+    monkeypatch.setattr(torch.cuda, "max_memory_allocated", lambda gpu=0: used[gpu])
+    assert cost._peak_gpu_memory_mb() == 3

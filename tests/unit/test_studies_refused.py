@@ -188,7 +188,7 @@ REFUSED = [
     (local("texts.jsonl", known="<x>.jsonl"), "benchmarks.b.known: ... the name has <x>"),
     (local("texts.jsonl", known="gone"), "benchmarks.b.known: ... gone does not exist"),
     (local("texts.jsonl", views={"paraphrase": "<x>.jsonl"}), "benchmarks.b.views.paraphrase: ... the name has <x>"),
-    (local("works"), r"benchmarks.b.path: ... works/caf\udce9.txt: the name is not UTF-8; rename"),
+    (local("works"), r"works/caf\udce9.txt: the name is not UTF-8; rename"),
     (local("<v>", source="dataset"), "benchmarks.b.path: ... <v>: the name has <v>"),
     (study(corpora={"c": {"source": "local", "path": "<x>.jsonl"}}), "corpora.c.path: ... the name has <x>"),
     (local("x\0"), "b.path: ... does not exist"),
@@ -211,7 +211,7 @@ REFUSED = [
     (run({"start_token": "none"}, extraction={}), "another start_token; give the same"),
     (run(extraction={}, calibrate_on="sotu_segments"),
      "calibrate_on: no run has smollm2-135m read sotu_segments with the same extraction; add one"),
-    (run(extraction={"prefix": 50, "context": 20}), "runs.0.extraction: give prefix or context"),
+    (run(extraction={"prefix": 50}), "unknown key 'runs.0.extraction.prefix'"),
     (run(extraction={}, model="far"), "extraction: far does not run here, and extraction needs the 40 most"),
     # artifacts
     (study(artifacts=[]), "artifacts is empty ... as artifacts: [results_auc]"),

@@ -19,5 +19,5 @@ def small(project: Project) -> Project:
 
 def results(project: Project, study: str = "smoke") -> dict[str, bytes]:
     folder = project.path / "results" / study
-    files = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
-    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+    paths = (path for part in COMPARED for path in sorted((folder / part).rglob("*.*")))
+    return {str(path.relative_to(folder)): path.read_bytes() for path in paths if path.is_file()}

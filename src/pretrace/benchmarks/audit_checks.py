@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import fmean, median
 
 from pretrace.benchmarks.audit_design import (
+    FEWEST_WAYS,
     LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
@@ -415,10 +416,12 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on a draw within documents whose least possible p is above `LEVEL`."""
     own, held = (Counter(text.document for text in side.texts if text.document) for side in (suspects, known))
     ways = prod(comb(own[document] + held[document], own[document]) for document in own.keys() & held.keys())
+    if ways >= FEWEST_WAYS:
+        return []
     return [
         f"{suspects.file}: no p can be below 1/{ways} = {1 / ways:.2g}, so the audit can find nothing. Have more "
         "documents with texts of both labels, or more known texts in each."
-    ] * (ways * LEVEL < 1)
+    ]
 
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:

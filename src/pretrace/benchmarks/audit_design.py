@@ -7,6 +7,12 @@ from math import ceil, comb, sqrt
 LEVEL = 0.05
 """The level of tests, and the false-discovery rate at which a unit is flagged."""
 
+FEWEST_WAYS = round(1 / LEVEL)
+"""Ways to exchange labels from which on a p can be `LEVEL`.
+
+Ways are whole numbers: those of 515 documents and 515 known ones are too many for a float.
+"""
+
 POWER = 0.8
 """How often the smallest effect is found."""
 
@@ -19,7 +25,9 @@ low p to be evidence. Ten of each side, or seven against eighteen; docs/size_and
 
 def has_p(documents: int, known: int) -> bool:
     """Return whether an exchange of so many documents can have a p of `LEVEL`."""
-    return comb(documents + known, known) * LEVEL >= 1
+    # from one against `FEWEST_WAYS` on there are enough ways; those of 100,000 documents would take seconds to count
+    documents, known = min(documents, FEWEST_WAYS), min(known, FEWEST_WAYS)
+    return comb(documents + known, known) >= FEWEST_WAYS
 
 
 def known_for_p(documents: int) -> str:

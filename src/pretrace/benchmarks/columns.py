@@ -1,13 +1,12 @@
 """What the columns of a file must be, for texts, answers and views alike: one form of names, and of missing values."""
 
 import unicodedata
-from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, ValidationError
 
-from pretrace.benchmarks.rows import Row
+from pretrace.benchmarks.rows import Choice, Row, only_columns
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import key_texts
 
@@ -112,7 +111,9 @@ def checked_row(where: str, row: Row, kind: type[Columns]) -> Row:
     raise InputError(f"{where}: {column} {said or f'is {value}; it must be {must_be}'}.")
 
 
-def only_of(*kinds: type[Columns]) -> Callable[[str, Sequence[str]], list[str]]:
-    """Return what chooses, of a file's columns, those that one of `kinds` has."""
-    known = {column for kind in kinds for column in kind.model_fields}
-    return lambda where, names: [name for name in names if name in known]
+def only_of(*kinds: type[Columns]) -> Choice:
+    """Return the choice of those of a file's columns that one of `kinds` has."""
+    needed: set[str] = set()
+    for kind in kinds:
+        needed |= {*kind.model_fields}
+    return only_columns(*needed)

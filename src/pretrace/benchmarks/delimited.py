@@ -12,6 +12,7 @@ from typing import Any
 
 from pretrace.benchmarks.opening import open_bytes, read_lines, unpacked_name
 from pretrace.runtime.errors import InputError, explain_failure
+from pretrace.runtime.logs import tell
 
 Cells = dict[str, str | None]
 
@@ -127,9 +128,14 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
 
     engine: Any = "c" if _OF_C_ENGINE & settings.keys() else "python"
     given = {key: value for key, value in settings.items() if key != "na_values"}
-    what = f"{path}: cannot be read with the settings {given} of the README"
+    too_long: list[list[str]] = []
+    if engine == "python" and given.get("on_bad_lines") in ("skip", "warn"):
+        given["on_bad_lines"] = too_long.append
+    what = f"{path}: cannot be read with the settings {settings} of the README"
     with explain_failure(what), open_bytes(path) as file:
         table = pd.read_csv(file, dtype=str, keep_default_na=False, engine=engine, **given)
+    if too_long:
+        tell("%s: %d rows have more cells than the header: left out, as the README says", path, len(too_long))
     if settings.get("index_col") in (None, False):
         if not isinstance(table.index, pd.RangeIndex):
             raise InputError(f"{path}: rows have more cells than the {len(table.columns)} of the header.")

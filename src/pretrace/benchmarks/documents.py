@@ -156,10 +156,21 @@ def _pdf(data: bytes, path: Path) -> LaidOutText:
         "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
     )
     reading.encoding = "PDF"
-    if about := file.metadata:
-        reading.title, reading.author = about.title or "", about.author or ""
+    reading.title, reading.author = _text_about(file, "/Title"), _text_about(file, "/Author")
     reading.removed["pages without text"] = empty
     return reading
+
+
+def _text_about(file: Any, key: str) -> str:
+    """Return a text of a PDF's metadata, "" without one: some programs write null, a number or an array there."""
+    from pypdf.generic import ByteStringObject, DictionaryObject, TextStringObject
+
+    value: Any = file.trailer
+    for name in ("/Info", key):
+        if not isinstance(value, DictionaryObject) or name not in value:
+            return ""
+        value = value[name]
+    return str(value) if isinstance(value, TextStringObject | ByteStringObject) else ""
 
 
 # markup

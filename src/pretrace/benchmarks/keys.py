@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from math import perm, prod
 from pathlib import Path
 
-from pretrace.benchmarks.audit_design import LEVEL
+from pretrace.benchmarks.audit_design import FEWEST_WAYS
 from pretrace.benchmarks.opening import read_lines
 from pretrace.benchmarks.rows import Row, rows
 from pretrace.runtime.errors import InputError
@@ -123,7 +123,7 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     """
     drawn: list[Drawn] = []
     seen: dict[str, str] = {}
-    for where, row in rows(path):
+    for where, row in rows(path, _columns_of_wordings):
         name, texts = _wordings(where, row)
         if name in seen:
             raise InputError(f"{where}: the passage '{name}' was given before, at {seen[name]}; rename one.")
@@ -133,6 +133,10 @@ def draw_wordings(path: Path, rng: random.Random) -> list[Drawn]:
     if not drawn:
         raise InputError(f"{path} holds no rows; it needs at least five passages.")
     return _checked(drawn, "give more passages, or more wordings of each")
+
+
+def _columns_of_wordings(where: str, names: Sequence[str]) -> list[str]:
+    return [name for name in names if name == "document" or name.startswith("wording")]
 
 
 def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
@@ -154,7 +158,7 @@ def _wordings(where: str, row: Row) -> tuple[str, list[str]]:
 
 def _checked(drawn: list[Drawn], remedy: str) -> list[Drawn]:
     ways = prod(len(document.texts) for document in drawn)
-    if ways * LEVEL < 1:
+    if ways < FEWEST_WAYS:
         raise InputError(
             f"the test of this key could have no p below 1/{ways}, so it could find nothing; {remedy}."
         )

@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
 from pretrace.benchmarks.layout import unwrap_lines
-from pretrace.benchmarks.rows import Row, rows
-from pretrace.benchmarks.works import are_works, read_work, stored_work, works_in
+from pretrace.benchmarks.rows import Row, only_columns, rows
+from pretrace.benchmarks.works import are_works, read_work, stored_works, works_in
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys
 
@@ -100,7 +100,7 @@ def documents(paths: Sequence[Path], *, whole: bool = False) -> tuple[Iterator[D
 def _of_rows(path: Path) -> Iterator[tuple[str, str, str]]:
     """Yield (where, name, text) of each row of a file."""
     empty = True
-    for where, row in rows(path):
+    for where, row in rows(path, only_columns("text", "input", "document", "id")):
         empty = False
         text = row.get("text", row.get("input"))
         if not isinstance(text, str):
@@ -159,8 +159,7 @@ def rows_of_works(path: Path, cut: Cut | None) -> Iterator[tuple[str, Row]]:
 
     A work that has fewer passages than are cut of each is left out.
     """
-    for work in works_in(path)[0]:
-        read = stored_work(work)
+    for work, read in stored_works(path):
         about = {"document": work.name, "title": read.report.title, "author": read.report.author}
         if cut is None:
             yield str(work.path), {"id": work.name, "text": read.text, "label": None, **about}

@@ -20,6 +20,11 @@ Choice = Callable[[str, Sequence[str]], Sequence[str]]
 """(where, the names of a file's columns) -> those to read. Raises `InputError` if one is missing."""
 
 
+def only_columns(*needed: str) -> Choice:
+    """Return the choice of those of `needed` that a file has."""
+    return lambda where, names: [name for name in names if name in needed]
+
+
 @dataclass(frozen=True)
 class Settings:
     """How files are read, where the README of a data set says it and not their name.

@@ -5,7 +5,7 @@ A work is read once: its text, and what is told of it while planning, are kept u
 
 import hashlib
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +26,7 @@ from pretrace.runtime.files import (
     write_json,
     write_text,
 )
+from pretrace.runtime.names import check_encoding
 
 KEPT = Path("results/works")
 
@@ -76,9 +77,10 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
     """Return the works of a folder, or the one of a document, and the files in the folder that are left out.
 
     With `whole`, a folder is one work. Files behind links are read. Hidden files, other formats and broken links are
-    left out. Raises `InputError` if the folder has no document, or if two works have one name.
+    left out. Raises `InputError` if the folder has no document, if a name is not UTF-8, or if two works have one name.
     """
     if not path.is_dir():
+        check_encoding(path)
         return [Work(stem_of(path), path, (path,))], []
     inside, left_out = files_in(path)
     works: dict[str, list[Path]] = {}
@@ -88,6 +90,7 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
         if is_hidden or not is_document(file.name):
             left_out.append(file)
             continue
+        check_encoding(file)
         is_alone = len(parts) == 1 and not whole
         folder = path.resolve().name if whole else parts[0]
         name = stem_of(file) if is_alone else folder
@@ -121,9 +124,9 @@ def _natural(file: Path, folder: Path) -> list[list[tuple[int, str]]]:
 def read_work(work: Work) -> ReadWork:
     """Read the parts of a work as one text. Raises `InputError` if it has no words, or at a part that is not read."""
     parts = [read_document(file) for file in work.files]
-    joined = LaidOutText(
-        "\n\n".join(part.text for part in parts), ", ".join(dict.fromkeys(part.encoding for part in parts))
-    )
+    encodings = dict.fromkeys(part.encoding for part in parts)
+    authors = dict.fromkeys(part.author for part in parts if part.author)
+    joined = LaidOutText("\n\n".join(part.text for part in parts), ", ".join(encodings))
     for part in parts:
         joined.removed += part.removed
         joined.left_out += part.left_out
@@ -138,11 +141,11 @@ def read_work(work: Work) -> ReadWork:
         letters=len("".join(text.split())),
         language=language_of(middle),
         encoding=whole.encoding,
-        removed={key: count for key, count in whole.removed.items() if count},
-        left_out={key: count for key, count in whole.left_out.items() if count},
+        removed=dict(+whole.removed),
+        left_out=dict(+whole.left_out),
         wrapped=is_wrapped(text),
         title=parts[0].title if len(parts) == 1 else "",
-        author=", ".join(dict.fromkeys(part.author for part in parts if part.author)),
+        author=", ".join(authors),
         sha256=_sha256(text),
     )
     return ReadWork(text, report)
@@ -180,6 +183,12 @@ def _kept(place: Path) -> ReadWork | None:
     except (OSError, ValueError, TypeError, KeyError, InputError):
         return None
     return ReadWork(text, report) if _sha256(text) == report.sha256 else None
+
+
+def stored_works(path: Path) -> Iterator[tuple[Work, ReadWork]]:
+    """Yield the works of a folder, or the one of a document, as they were read."""
+    for work in works_in(path)[0]:
+        yield work, stored_work(work)
 
 
 @cache

@@ -1,6 +1,7 @@
 """Audit of texts that a model may have read, against known ones: one p, documents, checks, and what could be found."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from math import log10
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,8 @@ def audit(
     `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared; `outliers` and
     `known_outliers`, documents left out; `randomised`; `icc` (the share of the variance of scores that lies between
     documents); `smallest_effect` that is found in four of five audits; `texts_needed`, how many texts each document
-    needs for the effect `SOUGHT` (infinity: over 1,000); `ways` to exchange labels; `documents_to_name`, how many known
-    documents let a single one in question be named.
+    needs for the effect `SOUGHT` (infinity: over 1,000); `log10_ways` to exchange labels; `documents_to_name`, how many
+    known documents let a single one in question be named.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
@@ -313,7 +314,7 @@ def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[
         "icc": units.icc,
         "smallest_effect": units.smallest_effect(),
         "texts_needed": needed,
-        "ways": float(units.ways),
+        "log10_ways": log10(units.ways),
         "documents_to_name": known_to_name(ours["document"].nunique()),
     }
     yield from (_design_row(id, score) for id, score in numbers.items())

@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from pretrace.benchmarks.audit_design import LEVEL, detectable_effect
+from pretrace.benchmarks.audit_design import FEWEST_WAYS, detectable_effect
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
 
@@ -132,11 +132,6 @@ class Units:
         return exchanged_p(self.standardised, self.suspect, self.stratum, seed, drawn)
 
     @property
-    def least_p(self) -> float:
-        """Return the least p that these numbers of units allow: that of suspects above all others."""
-        return 1 / self.ways
-
-    @property
     def conformal_p(self) -> Floats:
         """Return (1 + known units of its stratum that lie as high) / (1 + known ones) of each suspect; else NaN.
 
@@ -170,7 +165,7 @@ class Units:
 
         `texts`: as if each suspect had this many.
         """
-        if self.least_p > LEVEL:
+        if self.ways < FEWEST_WAYS:
             return np.inf
         numbers = np.where(self.suspect, texts, self.texts) if texts else self.texts
         variance = self._between(self._unread) + self.within / numbers

@@ -1,11 +1,13 @@
 """The answer of an audit: one of five verdicts, why, and what would make a better audit."""
 
 from dataclasses import dataclass
+from math import log10
 from typing import Literal
 
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import (
+    FEWEST_WAYS,
     LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
@@ -66,7 +68,7 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         same_kind = SAME_KIND if {*failed} - {PARTS, COPIES} else WHOLE_WORKS
         return Verdict("invalid", p, tuple(failed.values()), (same_kind,))
     few = f"{count_noun(documents, 'document')} in question and {count_noun(known, 'known document')}"
-    if pd.isna(p) or design["ways"] * LEVEL < 1:
+    if pd.isna(p) or design["log10_ways"] < log10(FEWEST_WAYS):
         why = f"with {few}, no p can be as low as {LEVEL:g}"
         return Verdict("impossible", p, (why,), (MORE_DOCUMENTS.format(known_for_p(documents)),))
     if p <= LEVEL:

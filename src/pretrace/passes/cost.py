@@ -74,10 +74,12 @@ def _peak_memory_mb() -> float:
 
 
 def _peak_gpu_memory_mb() -> float | None:
+    """Return the peak memory of the fullest GPU: a model may be on several, or on another than the first."""
     torch = sys.modules.get("torch")  # absent where a model behind an API reads
     if torch is None or not torch.cuda.is_initialized():
         return None
-    return round(torch.cuda.max_memory_allocated() / 2**20, 1)
+    peaks = [torch.cuda.max_memory_allocated(gpu) for gpu in range(torch.cuda.device_count())]
+    return round(max(peaks) / 2**20, 1)
 
 
 def gpu_name(device: str) -> str | None:

@@ -30,7 +30,7 @@ from pretrace.benchmarks.columns import (
     checked_row,
     only_of,
 )
-from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.rows import Row, only_columns, rows
 from pretrace.benchmarks.slices import Slice
 from pretrace.questions.answering import OPTION_LETTERS, ORDERS, PROBABILITIES, letter_in
 from pretrace.questions.known import QUESTION_METHODS
@@ -370,8 +370,8 @@ def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]
     """
     places: dict[str, str] = {}
     scores = []
-    needed = ["book", *(f"{model}:{name}" for name in SCORES)]
-    for where, row in rows(path, lambda _, names: [name for name in needed if name in names]):
+    needed = only_columns("book", *(f"{model}:{name}" for name in SCORES))
+    for where, row in rows(path, needed):
         title = checked_row(where, row, ReleasedBook)["book"]
         if title in places:
             before = f"'{title}' has scores before, at {places[title]}"

@@ -43,7 +43,7 @@ def make_name(text: str, most: int, otherwise: str) -> str:
 
 
 def check_path(path: str | Path, where: str = "") -> None:
-    """Refuse a path of the user's that Snakemake would read as another, or that no result could name.
+    """Refuse a path of the user's that Snakemake would read as another, or whose bytes are not UTF-8.
 
     Args:
         path: of a file or folder that becomes the input of a rule.
@@ -60,6 +60,12 @@ def check_path(path: str | Path, where: str = "") -> None:
             f"{place}{shorten(path)}: the name has {what}, which Snakemake takes for wildcards; rename the file or "
             "folder."
         )
+    check_encoding(path, where)
+
+
+def check_encoding(path: str | Path, where: str = "") -> None:
+    """Refuse a path of the user's whose bytes are not UTF-8: no result could name it. Arguments as `check_path`."""
+    place = f"{where}: " if where else ""
     try:
         str(path).encode()
     except UnicodeEncodeError as error:

@@ -28,6 +28,7 @@ from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
 from pretrace.runtime.errors import InputError, explain_failure, nearest
+from pretrace.runtime.files import files_in
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
@@ -181,6 +182,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitFile
     import datasets
 
     datasets.disable_progress_bars()
+    _tell_links(folder)
     if (folder / _DICT).is_file() or (folder / _STATE).is_file():
         saved = datasets.load_from_disk(str(folder))
         of_splits = saved if isinstance(saved, datasets.DatasetDict) else {str(saved.split or "train"): saved}
@@ -198,18 +200,39 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitFile
             if not file.is_relative_to(folder):
                 raise InputError(f"{folder}: its configs name {file}, which is not in it and is not read.")
         files[split] = _unpacked(named, folder, cache)
-    if not all(format_of(file.name) in _READ_HERE for named in files.values() for file in named):
-        builder.download_and_prepare()
-        return {str(split): TypedSplit(table) for split, table in builder.as_dataset().items()}
     written = _readme_of(folder, builder.config.name)
     named_by_patterns = _files_of_patterns(folder, written)
+    others = {}
+    for split, own in files.items():
+        others[split] = [file for file in named_by_patterns.get(split, []) if not _is_among(file, own, cache)]
+    if not all(format_of(file.name) in _READ_HERE for named in files.values() for file in named):
+        builder.download_and_prepare()
+        for split, left_out in others.items():
+            _tell_not_read(f"{folder}, split {split}", [file.name for file in left_out], builder.name)
+        return {str(split): TypedSplit(table) for split, table in builder.as_dataset().items()}
     settings = _settings(builder, written)
     classes = _classes(builder.info.features or {})
-    splits: dict[str, SplitFiles | TypedSplit] = {}
-    for split, own in files.items():
-        others = [file for file in named_by_patterns.get(split, []) if not _is_among(file, own, cache)]
-        splits[split] = SplitFiles(own, others, settings, classes)
-    return splits
+    return {split: SplitFiles(own, others[split], settings, classes) for split, own in files.items()}
+
+
+def _tell_links(folder: Path) -> None:
+    """Say on the terminal what links of the folder lead to, where `datasets` does not follow them."""
+    files, unread = files_in(folder)
+    for file in files:
+        inside = [folder / parent for parent in file.relative_to(folder).parents]
+        if any(place.is_symlink() for place in inside):
+            unread.append(file)
+    if unread:
+        names = ", ".join(str(file.relative_to(folder)) for file in unread)
+        tell("%s: %d files are not read, because datasets follows no links to folders: %s; copy them here",
+             folder, len(unread), names)  # fmt: skip
+
+
+def _tell_not_read(where: str, names: Sequence[str], format: str | None) -> None:
+    """Say on the terminal which files of a split are not read."""
+    if names:
+        reason = f"they are not {format} with the columns of the others"
+        tell("%s: %d files are not read, because %s: %s", where, len(names), reason, ", ".join(names))
 
 
 def _paths(files: Mapping[Any, Iterable[str]]) -> dict[str, list[Path]]:
@@ -347,10 +370,7 @@ def _read_files(entry: DataSet, where: str, split: SplitFiles, shared: Mapping[s
             own.append(given)
         else:
             left_out.append(file.name)
-    if left_out:
-        formats = format_of(split.files[0].name)
-        tell("%s: %d files are not read, because they are not %s with the columns of the others: %s",
-             where, len(left_out), formats, ", ".join(left_out))  # fmt: skip
+    _tell_not_read(where, left_out, format_of(split.files[0].name))
     located: list[tuple[str, Row]] = []
     classes = dict(split.classes)
     for given in own:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from pretrace.benchmarks.loaders.local import texts_of
-from pretrace.benchmarks.rows import files_of_split, rows, single_file
+from pretrace.benchmarks.rows import files_of_split, only_columns, rows, single_file
 from pretrace.benchmarks.sources import (
     FromHub,
     Lengths,
@@ -114,8 +114,9 @@ def load_snippets(entry: FromHub, sources: list[Path], seed: int) -> list[Text]:
     length = entry.lengths[0] if entry.lengths else None
     numbers: Counter[str] = Counter()
     snippets, stripped = [], 0
-    for where, row in rows(path):
-        if lacking := [name for name in ("snippet", "label", "book_id") if row.get(name) is None]:
+    needed = ("snippet", "label", "book_id")
+    for where, row in rows(path, only_columns(*needed)):
+        if lacking := [name for name in needed if row.get(name) is None]:
             raise InputError(f"{where}: there is no {lacking[0]!r}; found: {', '.join(map(str, row))}.")
         if row["label"] not in (0, 1):
             raise InputError(f"{where}: label is {row['label']!r}; it must be 1 (member) or 0 (non-member).")

@@ -21,7 +21,7 @@ from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, 
 from pretrace.runtime.errors import shorten
 
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
-MANY = 1e6  # ways to deal labels out that are printed as a number, at most
+MANY = 6  # log10 of the ways to deal labels out from which on they are not printed as a number
 WORDS_SHOWN = 10  # a passage is called by its first words
 WORKS_SHOWN = 6  # works in question that the first page names
 KNOWN_SHOWN = 3  # of the known ones
@@ -315,7 +315,7 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     if pd.notna(p):
         invalid = " (not valid: a check failed)" if failed_checks(frame) else ""
         yield "p of the whole audit", p_text(p) + invalid
-        ways = f"{design['ways']:,.0f}" if design["ways"] < MANY else "more than a million"
+        ways = f"{10 ** design['log10_ways']:,.0f}" if design["log10_ways"] < MANY else "more than a million"
         yield f"Ways to deal the labels out (of more than {DRAWN + 1:,}, {DRAWN:,} are drawn)", ways
     if pd.notna(icc := design.get("icc", float("nan"))):
         yield "How alike the passages of one document are (0: not at all, 1: equal)", f"{icc:.2f}"
