@@ -7,8 +7,8 @@ from pretrace.questions.answerers import answerer_of
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.left import work_left
-from pretrace.runtime.logs import job_log
 from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import read_views
 
@@ -16,7 +16,7 @@ name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
 share = JobShare.from_name(snakemake.wildcards.get("share", ""))
 
 with (
-    job_log(snakemake.log[0]),
+    run_job(snakemake),
     work_left(Path(snakemake.output[0])) as note_left,
     answerer_of(
         snakemake.params.entry,

@@ -54,8 +54,8 @@ def score(
         texts: [n] texts: a list, an array, a generator, or a Series, whose index is kept.
         model: a name of config/models.yaml whose checkpoint is in results/models/, a folder with config.json,
             safetensors and a tokenizer, or an id of the Hugging Face hub.
-        methods: ids, or one of them, at their defaults, or id -> a value for each parameter to change, as `{"min_k": {"k": 0.1}}`
-            (default, every method that needs nothing more).
+        methods: ids, or one of them, at their defaults, or id -> a value for each parameter to change, as
+            `{"min_k": {"k": 0.1}}` (default, every method that needs nothing more).
         labels: [n] 1 member, 0 non-member, None unknown, for `blind`, the bag of words that sees no model. A Series has
             the index of the texts.
         start_token: as the key of a run: `tokenizer`, `none`, or the token itself.

@@ -4,10 +4,16 @@ import sys
 from pathlib import Path
 
 import pandas as pd
+import yaml
+
+from pretrace.studies import Plan, load_study
+from pretrace.studies.estimate import jobs_of
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "bench"))
 import compare_documents
 from compare_documents import Found, Row
+
+ROOT = Path(__file__).parents[2]
 
 TEXT = "It has 0.60 [0.50, 0.70]. Shares are 10 % to 40 %, 2 of 3 agree, and 7 are gone."
 CHECKS = [
@@ -48,3 +54,30 @@ def test_what_a_run_lacks_or_has_beyond_the_tolerance_is_told_and_nothing_else(t
     value, highest, _ = differences(tmp_path, 0.66, [0.1, 0.3, 0.43])
     assert value == "README.md: 'It has 0.60 [0.50, 0.70].': 0.60 is 0.660 in the run (value)"
     assert "40 is 43.000 in the run (max share)" in highest
+
+
+def ablations_of_the_guide():
+    """Each row of the guide's table: name, artifacts of the default study, of the paper study, GPU hours."""
+    text = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    section = text.partition("## Ablations")[2].partition("## How to cite")[0]
+    for line in section.splitlines():
+        if line.startswith("| ") and "`[" in line:
+            cells = [cell.strip(" `") for cell in line.strip("|").split("|")]
+            embedded, paper = (
+                [slug.strip("` ") for slug in cell.split(",")] for cell in (cells[2], cells[4])
+            )
+            yield cells[1].strip("[]"), embedded, paper, float(cells[6])
+
+
+def test_the_guides_table_of_ablations_is_what_only_plans():
+    config = yaml.safe_load((ROOT / "config" / "config.yaml").read_text(encoding="utf-8"))
+    registered = yaml.safe_load((ROOT / "config" / "artifacts.yaml").read_text(encoding="utf-8"))
+    listed = list(ablations_of_the_guide())
+    names = {name for entry in registered.values() for name in entry.get("ablations", [])}
+    assert {name for name, *_ in listed} == names
+    for name, embedded, paper, hours in listed:
+        for study, artifacts in (("embedded", embedded), ("paper", paper)):
+            plan = Plan(load_study(config | {"study": study, "only": [name]}, ROOT / "config"))
+            assert list(plan.study.artifacts) == artifacts, (study, name)
+        reserved = sum(job.reserved("H100") for job in jobs_of(plan, {}))
+        assert abs(reserved - hours) < 0.051, name

@@ -99,10 +99,49 @@ def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
     assert max(server.moments) - first >= 0.6
 
 
+class Bucket:
+    """Answers a number of requests a second, and sends the others back with the time to wait."""
+
+    def __init__(self, rate):
+        self.interval, self.next, self.early = 1 / rate, 0.0, 0
+
+    def __call__(self, number, body):
+        if time.monotonic() < self.next:
+            self.early += 1
+            return "429"
+        self.next = time.monotonic() + self.interval
+        return None
+
+
+def test_a_request_that_comes_too_early_is_no_attempt_and_fewer_are_in_flight_then(tmp_path, caplog):
+    bucket = Bucket(20)
+    with Loopback(echoed, bucket, retry_after="0.05") as server:
+        assert ask(server.url, tmp_path / "a.sqlite", concurrency=8, attempts=2) == EXPECTED
+    assert bucket.early > 2 * 8, "else attempts would have sufficed"
+    # one at a time, a request comes too early once: the eight that begin, and a few that were under way with them
+    assert bucket.early <= 3 * 20
+    assert "1 at once from now on" in caplog.text
+
+
+def test_a_server_that_answers_nothing_but_wait_ends_the_job(tmp_path, monkeypatch):
+    monkeypatch.setattr("pretrace.models.api.client._LONGEST_WAIT", 0.3)
+    with (
+        Loopback(echoed, lambda number, body: "429") as server,
+        pytest.raises(InputError, match=r"has answered nothing for \d+ s \(status 429"),
+    ):
+        ask(server.url, tmp_path / "a.sqlite", attempts=2)
+    with (
+        Loopback(echoed, lambda number, body: "429", retry_after="soon") as server,
+        pytest.raises(InputError, match="failed 2 times, the last time with status 429"),
+    ):
+        ask(server.url, tmp_path / "b.sqlite", attempts=2)
+
+
 def test_retry_after_is_read_as_seconds_or_as_a_date():
     assert retry_after({"retry-after": "7"}) == 7
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0
     assert retry_after({"retry-after": "soon"}) is None
+    assert retry_after({"retry-after-ms": "250", "retry-after": "1"}) == 0.25
     assert retry_after({}) is None
     assert FailedRequestError("", after=30.0).wait(0) >= 30
     for attempt in range(8):

@@ -156,3 +156,22 @@ def test_a_server_answers_for_a_model_with_weights():
             overridden(given, servers={slug: {"base_url": url}})
     with pytest.raises(InputError, match="source is openai"):
         overridden({"llama": served.to_json(defaults=False)}, servers=server)
+
+
+def test_what_is_trained_further_from_a_served_model_is_unavailable_and_nothing_else_is_refused():
+    training = {
+        "benchmark": "texts",
+        "from": "llama",
+        "window": 8,
+        "learning_rate": 1e-3,
+        "epochs": 1,
+        "seed": 0,
+    }
+    given = {
+        "llama": {"source": "hub", "hub": "a/b"},
+        "further": {"source": "trained", "training": training},
+    }
+    entries = overridden(given, servers={"llama": {"base_url": "http://node7:8000/v1"}})
+    assert "starts with the weights of llama" in entries["further"].unavailable
+    assert entries["llama"].unavailable is None
+    assert overridden(given)["further"].unavailable is None

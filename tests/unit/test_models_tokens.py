@@ -2,10 +2,12 @@
 
 import json
 import re
+import resource
 from types import SimpleNamespace
 
 import pytest
 import tokenizers
+import transformers
 from tokenizers import normalizers, pre_tokenizers, processors
 
 import tiny_models
@@ -160,6 +162,180 @@ def test_a_token_that_the_model_has_no_place_for_is_named_with_its_text(register
     checkpoint, _ = registered()
     with pytest.raises(InputError, match="text 'a' holds 'A', token"):
         checked(checking(checkpoint, vocabulary=5), load_tokenizer(checkpoint), {"a": "A"})
+
+
+TEMPLATE = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
+TURNS = ["<|im_start|>", "<|im_end|>"]
+BY_ID = {str(300 + place): {"content": token, "special": True} for place, token in enumerate(TURNS)}
+NOT_SPECIAL = {id: token | {"special": False} for id, token in BY_ID.items()}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"added_tokens_decoder": BY_ID}, {"added_tokens_decoder": NOT_SPECIAL}, {"extra_special_tokens": TURNS},
+     {"additional_special_tokens": TURNS}, {"extra_special_tokens": {"turn": TURNS[0], "end": TURNS[1]}}],
+)  # fmt: skip
+def test_a_chat_templates_tokens_that_tokenizer_config_alone_names_are_one_token_each(registered, settings):
+    checkpoint, record = registered("llama", chat_template=TEMPLATE, **settings)
+    tokenizer, encoder = load_tokenizer(checkpoint), load_encoder(record)
+    text = tokenizer.apply_chat_template([{"role": "user", "content": "the state"}], tokenize=False)
+    plain = transformers.AutoTokenizer.from_pretrained(checkpoint.path)
+    ids = tokenizer(text, add_special_tokens=False, split_special_tokens=False)["input_ids"]
+    assert ids == plain(text, add_special_tokens=False)["input_ids"]
+    assert {300, 301} <= set(ids)
+    assert encoder.get_vocab() == tokenizer.get_vocab()
+
+
+def test_a_token_of_tokenizer_config_with_another_number_is_told(registered, warnings):
+    checkpoint, _ = registered(
+        "llama", added_tokens_decoder={"310": {"content": "<|im_start|>", "special": True}}
+    )
+    assert "<|im_start|>" not in load_tokenizer(checkpoint).get_vocab()
+    assert "no place for <|im_start|>" in warnings()
+
+
+def without_decoder(tokenizer):
+    tokenizer.decoder = None
+
+
+def with_byte_fallback(decoder):
+    def change(tokenizer):
+        characters = "▁" + "".join(sorted({*"".join(READABLE.values()).replace(" ", "")} - {*"数据🙂é"}))
+        tokens = [
+            "<|endoftext|>",
+            "<s>",
+            "</s>",
+            "<pad>",
+            *(f"<0x{byte:02X}>" for byte in range(256)),
+            *characters,
+        ]
+        ids = {token: id for id, token in enumerate(tokens)}
+        tokenizer.model = tokenizers.models.BPE(ids, [], byte_fallback=True)
+        tokenizer.pre_tokenizer, tokenizer.decoder = None, decoder
+        tokenizer.normalizer = normalizers.Replace(" ", "▁")
+
+    return change
+
+
+READABLE = {"a": "The state", "b": "数据 🙂", "c": "é a"}
+
+
+@pytest.mark.parametrize(
+    "change", [without_decoder, with_byte_fallback(None), with_byte_fallback(tokenizers.decoders.Fuse())]
+)
+def test_a_tokenizer_that_loses_nothing_needs_no_decoder(registered, change):
+    checkpoint, _ = registered("gpt_neox", change)
+    check, tokenizer = checking(checkpoint), load_tokenizer(checkpoint)
+    assert not [remark for remark in checked(check, tokenizer, READABLE) if "drops" in remark]
+    check.refuse(list(READABLE))
+    if change is without_decoder:
+        ids = tokenizer(READABLE["b"], add_special_tokens=False)["input_ids"]
+        assert decoder_of(tokenizer)([ids]) == [READABLE["b"]], (
+            "and answers are written by the decoder that fits"
+        )
+
+
+@pytest.mark.parametrize(
+    "name", ["MistralCommonBackend", "SpeechT5Tokenizer", "CTRLTokenizer", "T5Tokenizer"]
+)
+def test_a_class_that_cannot_be_built_here_is_a_remark(registered, name):
+    checkpoint, _ = registered("gpt_neox", tokenizer_class=name)
+    (checkpoint.path / "tekken.json").write_text("{}")
+    [remark] = checked(checking(checkpoint), load_tokenizer(checkpoint), {"a": "The state"})
+    assert f"could not be compared with what {name} of transformers builds" in remark
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        (
+            {"model_max_length": "/etc/passwd"},
+            r"_config\.json: model_max_length is '/etc/passwd', and a number",
+        ),
+        ({"model_max_length": [2048]}, r"model_max_length is '\[2048\]'"),
+        ({"padding_side": "up"}, "cannot load the tokenizer in .*Padding side"),
+        ({"bos_token": 5}, "cannot load the tokenizer in .*bos_token"),
+        ({"added_tokens_decoder": {"x": "y"}}, "cannot load the tokenizer in .*added_tokens_decoder"),
+    ],
+)
+def test_settings_that_no_tokenizer_can_have_are_named(registered, settings, says):
+    checkpoint, _ = registered(**settings)
+    with pytest.raises(InputError, match=says):
+        load_tokenizer(checkpoint)
+
+
+def test_a_tokens_number_beyond_every_embedding_is_refused_before_a_table_is_made(registered):
+    checkpoint, record = registered()
+    file = checkpoint.path / "tokenizer.json"
+    parts = json.loads(file.read_text())
+    parts["model"]["vocab"]["zzzz"] = 10**9
+    file.write_text(json.dumps(parts))
+    checkpoint = register_local(checkpoint.path, record)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for load in (lambda: load_tokenizer(checkpoint), lambda: load_encoder(record)):
+        with pytest.raises(
+            InputError, match="tokens up to number 1000000000, and the model's vocabulary has 320"
+        ):
+            load()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 1_000_000, "kilobytes"
+
+
+SPELLED = [
+    "The state of the union.", "  two leading", "a  b   c\n\nd\te", "数据 and émigré 🙂", "x<s>y", "\u2581 block",
+    "ﬁne ",
+]  # fmt: skip
+
+
+@pytest.fixture
+def sentencepiece_alone(tmp_path):
+    """Gives a checkpoint whose tokenizer is a SentencePiece file, trained with some settings, and its record."""
+    sentencepiece = pytest.importorskip("sentencepiece", reason="the package sentencepiece is not installed")
+    pytest.importorskip("google.protobuf", reason="the package protobuf is not installed")
+
+    def make(**settings):
+        folder = tiny_models.tiny_model("llama", tmp_path / "model")
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (folder / name).unlink()
+        corpus = tmp_path / "corpus.txt"
+        corpus.write_text("\n".join([*tiny_models._CORPUS, *SPELLED]), encoding="utf-8")
+        sentencepiece.SentencePieceTrainer.train(
+            input=str(corpus), model_prefix=str(folder / "tokenizer"), minloglevel=2, hard_vocab_limit=False,
+            **{"vocab_size": 318, "byte_fallback": True} | settings,
+        )  # fmt: skip
+        (folder / "tokenizer.vocab").unlink()
+        checkpoint = register_local(folder, tmp_path / "checkpoint.json")
+        processor = sentencepiece.SentencePieceProcessor(model_file=str(folder / "tokenizer.model"))
+        return checkpoint, tmp_path / "checkpoint.json", processor
+
+    return make
+
+
+IDENTITY = {"normalization_rule_name": "identity", "remove_extra_whitespaces": False}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"model_type": "bpe"}, {"model_type": "bpe", **IDENTITY}, {"model_type": "bpe", "add_dummy_prefix": False},
+     {"model_type": "unigram"}, {"model_type": "unigram", **IDENTITY}],
+)  # fmt: skip
+def test_a_sentencepiece_file_alone_is_read_as_sentencepiece_reads_it_or_refused(
+    sentencepiece_alone, settings
+):
+    checkpoint, record, processor = sentencepiece_alone(**settings)
+    tokenizer = load_tokenizer(checkpoint)
+    ids = tokenizer(SPELLED, add_special_tokens=False)["input_ids"]
+    encoded = load_encoder(record).encode_batch(SPELLED, add_special_tokens=False)
+    assert [each.ids for each in encoded] == ids
+    right = [processor.encode(text) for text in SPELLED]
+    texts = [(str(place), 0, text) for place, text in enumerate(SPELLED)]
+    if settings["model_type"] == "bpe":
+        assert ids == right
+        checking(checkpoint)(texts, ids)
+    else:  # a unigram model of `tokenizers` reads a control token that a text spells
+        wrong = [place for place, (own, other) in enumerate(zip(ids, right, strict=True)) if own != other]
+        assert wrong == [SPELLED.index("x<s>y")]
+        with pytest.raises(InputError, match=f"text '{wrong[0]}' has .* by sentencepiece.*tokenizer.json"):
+            checking(checkpoint)(texts, ids)
 
 
 @pytest.mark.parametrize("kind", tiny_models.KINDS)

@@ -154,6 +154,77 @@ def test_a_shifted_list_is_refused_and_asked_for_again_once_it_is_mended(run, ti
         run("gpt_neox", [request()], url=server.url)
 
 
+class StaleServer(EchoServer):
+    """Numbers of tokens that it has read before are those of another place, or zeros; in blocks of 16 tokens.
+
+    `probed`: it is right until it has answered so many requests.
+    """
+
+    zeros, probed, likeliest = False, 0, True
+
+    def _stale(self, ids, values):
+        others = (self._common(ids, other["prompt"]) for other in self.bodies[self.probed : -1])
+        cached = max(others, default=0) // 16 * 16
+        wrong = [0.0] * len(values) if self.zeros else values[::-1]
+        return [*wrong[:cached], *values[cached:]]
+
+    @staticmethod
+    def _common(ids, other):
+        pairs = enumerate(zip(ids, other, strict=False))
+        return next((place for place, (one, two) in pairs if one != two), min(len(ids), len(other)))
+
+    def _answer(self, body):
+        self.bodies = [*getattr(self, "bodies", []), body]
+        answer = super()._answer(body)
+        choice = answer["choices"][0]
+        if body.get("echo"):
+            told = choice["logprobs"]
+            own = told["token_logprobs"]
+            size = len(body["prompt"])
+            told["token_logprobs"] = [None, *self._stale(body["prompt"], own[1:size]), *own[size:]]
+        elif "prompt_logprobs" in body:
+            places = choice["prompt_logprobs"]
+            choice["prompt_logprobs"] = [None, *self._stale(body["prompt"], places[1:])]
+        return answer
+
+
+ALIKE = [f"The state of the union is strong, and the people know it, in 19{year}." for year in (34, 52, 70)]
+
+
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_stale_prefix_cache_is_seen_by_asking_again_in_another_order(run, tiny_checkpoint, zeros):
+    responder = StaleServer(tiny_checkpoint("llama"))
+    responder.zeros = zeros
+    with Loopback(responder) as server:
+        with pytest.raises(InputError, match=r"other log-probabilities when it is asked again.*prefix cache"):
+            run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
+        responder.probed = 10**9
+        rows = run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
+    assert_equal_rows(rows, run("llama", [request()], texts=ALIKE))
+
+
+def test_a_token_likelier_than_the_likeliest_of_its_place_is_refused_after_the_probe(run, tiny_checkpoint):
+    """A cache that is stale only under load passes the probe."""
+    responder = StaleServer(tiny_checkpoint("llama"))
+    responder.zeros, responder.probed = True, 13
+    with (
+        Loopback(responder) as server,
+        pytest.raises(
+            InputError, match=r"own token has log-probability 0\.00, and the likeliest token of its place"
+        ),
+    ):
+        run("llama", [request()], url=server.url, texts=ALIKE, echo=True, concurrency=1)
+
+
+def test_the_likeliest_tokens_of_a_stale_cache_are_refused_too(run, tiny_checkpoint):
+    with (
+        Loopback(StaleServer(tiny_checkpoint("llama"))) as server,
+        pytest.raises(InputError, match=r"tested: .*(scores other tokens|nothing of token|asked again)"),
+    ):
+        run("llama", [request(statistics="likeliest")], url=server.url, texts=ALIKE, top40="prompt_logprobs",
+            attempts=2)  # fmt: skip
+
+
 def test_a_server_that_ignores_echo_or_has_another_tokenizer_is_refused(run, tiny_checkpoint, monkeypatch):
     ignoring, foreign = (
         EchoServer(tiny_checkpoint("gpt_neox"), ignored=ignored) for ignored in (True, False)

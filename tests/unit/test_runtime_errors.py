@@ -121,3 +121,33 @@ def test_a_file_of_the_web_is_not_asked_for_again_where_the_disk_is_full(tmp_pat
         with pytest.raises(InputError, match=r"a\.txt.*No space left.*Make room on that disk"):
             Fetcher(3, 0.0, lambda seconds: None).save(f"{server.url}/a.txt", tmp_path / "a.txt")
         assert len(server.asked) == 1
+
+
+SECRET = "http://user:PASS@WORD123@127.0.0.1:9"
+SHOWN = "http://127.0.0.1:9/a@b"
+
+
+def test_no_message_has_the_password_of_an_address(tmp_path, capsys):
+    def shown(do):
+        with pytest.raises(SystemExit), job_log(tmp_path / "logs" / "a.log"):
+            do()
+        return (tmp_path / "logs" / "a.log").read_text() + capsys.readouterr().err
+
+    def refusing():
+        log.warning("asking %s/a@b again", SECRET)
+        raise InputError(f"{SECRET}/a@b is not reached")
+
+    def failing():
+        raise RuntimeError(f"{SECRET}/a@b")
+
+    def long():
+        raise InputError(f"{SECRET}/a@b/{'x' * 400}")
+
+    for do in (refusing, failing, long):
+        text = shown(do)
+        assert SHOWN in text
+        assert "PASS" not in text
+        assert "WORD" not in text
+    say(f"{SECRET}/a@b")
+    print_answer([f"{SECRET}/a@b"])
+    assert "PASS" not in capsys.readouterr().out

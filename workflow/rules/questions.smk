@@ -13,6 +13,7 @@ rule answer_questions:
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
         shares=pair.answer_shares,
+        identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
         times="results/answers/{model}/{benchmark}/<study>.json",
@@ -29,7 +30,6 @@ rule answer_questions:
         mem_mb=each_attempt(model.resources.mem_mb),
         runtime=minutes_left("answers"),
     params:
-        code=code_digest("answer_questions"),
         requests=pair.answer_requests,
         kind=benchmark.entry.question,
         entry=model.answering,
@@ -51,6 +51,7 @@ use rule answer_questions as answer_share with:
         seal=seal_of_study(),
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
+        identity=identity("answer_share", code=("answer_questions",)),
     output:
         "results/answers/{model}/{benchmark}/<study>.{share}.json",
     log:
@@ -68,6 +69,7 @@ use rule answer_questions as ask_questions with:
 rule import_answers:
     input:
         model.path,
+        identity=identity("import_answers"),
     output:
         "results/answers/{model}/{benchmark}/<study>.parquet",
     log:
@@ -77,8 +79,6 @@ rule import_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("import_answers"),
-        content=model.content,
         column=model.column,
     script:
         "../../scripts/import_answers.py"
@@ -90,6 +90,7 @@ rule calibrate_answers:
         benchmark=pair.benchmark.table,
         held_answers=pair.held.answers,
         held_benchmark=pair.held.benchmark.table,
+        identity=identity("calibrate_answers"),
     output:
         "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:
@@ -98,7 +99,6 @@ rule calibrate_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,
         given=pair.deltas,
     script:

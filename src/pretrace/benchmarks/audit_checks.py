@@ -45,22 +45,15 @@ LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut i
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
 CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
 
-Located = tuple[str, Text]
-"""A text with its position in its file."""
-
 
 @dataclass(frozen=True)
 class ClassTexts:
-    """The texts of one class, each with its position in its file; the file; the language of the texts."""
+    """The texts of one class; the file; the language of the texts."""
 
     name: str
     file: Path
-    rows: Sequence[Located]
+    texts: Sequence[Text]
     language: str
-
-    @property
-    def texts(self) -> list[Text]:
-        return [text for _, text in self.rows]
 
     @property
     def documents(self) -> set[str]:
@@ -96,26 +89,26 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    rows = _located(texts, cut)
-    label = None if any(text.label is None for _, text in rows) else 1
-    suspects = _side(f"suspects (label {'null' if label is None else label})", texts, rows, label, language)
-    if not suspects.rows:
+    own = texts_of(texts, cut=cut)
+    label = None if any(text.label is None for text in own) else 1
+    suspects = _side(f"suspects (label {'null' if label is None else label})", texts, own, label, language)
+    if not suspects.texts:
         raise InputError(
-            f"{texts}: the audit has no text to ask about: {_labels(rows)}. Give the texts in question label null (in "
+            f"{texts}: the audit has no text to ask about: {_labels(own)}. Give the texts in question label null (in "
             "CSV: empty)."
         )
     _refuse_nonsense(suspects)
     if known is None:
         return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
-        rows = _located(known, cut)
-        given = [(where, replace(text, label=text.label or 0)) for where, text in rows]
+        own = texts_of(known, cut=cut)
+        given = [replace(text, label=text.label or 0) for text in own]
     else:
-        given = rows
+        given = own
     nonmembers = _side("known non-members (label 0)", known, given, 0, language)
-    if not nonmembers.rows:
+    if not nonmembers.texts:
         raise InputError(
-            f"{known}: the audit has no known non-members: {_labels(rows)}. Add texts of the same kind that the model "
+            f"{known}: the audit has no known non-members: {_labels(own)}. Add texts of the same kind that the model "
             "cannot have read, with label 0 or in a second file (known=FILE), or name a benchmark that has such texts "
             "under the run's key calibrate_on (docs/audit.md)."
         )
@@ -142,16 +135,12 @@ def check_audit(
     ]
 
 
-def _located(path: Path, cut: Cut | None) -> list[Located]:
-    return [(text.where, text) for text in texts_of(path, cut=cut)]
+def _side(name: str, file: Path, texts: Iterable[Text], label: int | None, language: str) -> ClassTexts:
+    return ClassTexts(name, file, [text for text in texts if text.label == label], language)
 
 
-def _side(name: str, file: Path, rows: Iterable[Located], label: int | None, language: str) -> ClassTexts:
-    return ClassTexts(name, file, [row for row in rows if row[1].label == label], language)
-
-
-def _labels(rows: Iterable[Located]) -> str:
-    counts = Counter(text.label for _, text in rows)
+def _labels(texts: Iterable[Text]) -> str:
+    counts = Counter(text.label for text in texts)
     told = (
         f"it has {counts[1]} texts with label 1, {counts[0]} with label 0 and {counts[None]} with label null"
     )
@@ -164,18 +153,18 @@ def _fold(text: Text) -> str:
 
 def _refuse_nonsense(side: ClassTexts) -> None:
     """Raise `InputError` if words are far too long, or if texts have another length than their column says."""
-    for where, text in side.rows:
+    for text in side.texts:
         count, characters = len(side.units(text)), len("".join(text.text.split()))
         # long words in ASCII are addresses of the web, as at the beginning of a README
         if side.unit == "words" and sum(not c.isascii() for c in text.text) > LONGEST_WORD * count:
             raise InputError(
-                f"{where}: the text has {characters} characters and {count} word{'s' * (count != 1)}. Is its language "
-                "written without spaces? Say which: language=zh in the command, or language: zh in the benchmark's "
-                f"entry; and cut passages by --characters. {CUT}"
+                f"{text.where}: the text has {characters} characters and {count} word{'s' * (count != 1)}. Is its "
+                "language written without spaces? Say which: language=zh in the command, or language: zh in the "
+                f"benchmark's entry; and cut passages by --characters. {CUT}"
             )
         if text.length and not 1 / LENGTH_APART <= count / text.length <= LENGTH_APART:
             raise InputError(
-                f"{where}: the column length says {text.length}, and the text has {count} {side.unit}. {CUT}"
+                f"{text.where}: the column length says {text.length}, and the text has {count} {side.unit}. {CUT}"
             )
 
 
@@ -195,8 +184,8 @@ def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on suspects that overlap with known texts; raise an error if a text is in both or most overlap."""
-    place_of = {_fold(text): where for where, text in reversed(known.rows)}
-    equal = [(where, place_of[_fold(text)]) for where, text in suspects.rows if _fold(text) in place_of]
+    place_of = {_fold(text): text.where for text in reversed(known.texts)}
+    equal = [(text.where, place_of[_fold(text)]) for text in suspects.texts if _fold(text) in place_of]
     if equal:
         (suspect, other), more = equal[0], len(equal) - 1
         others = f" ({more} more such text{'s' * (more > 1)})" if more else ""
@@ -210,12 +199,13 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     count = sum(share >= OVERLAPPING for share in shares)
     if not count:
         return []
-    share, (where, text) = max(zip(shares, suspects.rows, strict=True), key=lambda pair: pair[0])
+    share = max(shares)
+    text = suspects.texts[shares.index(share)]
     own = set(ngrams(known.spaced(text), n))
-    other, _ = max(known.rows, key=lambda row: len(own.intersection(ngrams(known.spaced(row[1]), n))))
+    nearest = max(known.texts, key=lambda held: len(own.intersection(ngrams(known.spaced(held), n))))
     remark = (
         f"{suspects.file}: {count} of {len(shares)} {suspects.name} share at least {OVERLAPPING:.0%} of their runs of "
-        f"{n} {known.unit} with {known.name}; most of all {where}, {share:.0%}, mostly with {other}. "
+        f"{n} {known.unit} with {known.name}; most of all {text.where}, {share:.0%}, mostly with {nearest.where}. "
     )
     if sum(share >= MOSTLY_OVERLAPPING for share in shares) > len(shares) / 2:
         raise InputError(
@@ -230,10 +220,10 @@ def _check_overlap(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 def _repeats(side: ClassTexts) -> list[str]:
     """Remark on texts that are in a class more than once."""
     first: dict[str, str] = {}
-    pairs = [(first.setdefault(_fold(text), where), where) for where, text in side.rows]
+    pairs = [(first.setdefault(_fold(text), text.where), text.where) for text in side.texts]
     repeats = [(earlier, where) for earlier, where in pairs if earlier != where]
     return [
-        f"{side.file}: {len(repeats)} of {len(side.rows)} {side.name} repeat an earlier text, the first {where} "
+        f"{side.file}: {len(repeats)} of {len(side.texts)} {side.name} repeat an earlier text, the first {where} "
         f"that of {earlier}. Each repeat counts as one more text. Remove the repeats."
         for earlier, where in repeats[:1]
     ]
@@ -247,13 +237,13 @@ def _without_counterpart(suspects: ClassTexts, known: ClassTexts) -> list[str]:
         return []
     reason = f"there are no {known.name} of their subset and length"
     advice = "Give the columns subset and length the same values in both."
-    if len(lost) == len(suspects.rows):
+    if len(lost) == len(suspects.texts):
         raise InputError(
             f"{suspects.file}: none of the {len(lost)} {suspects.name} can be compared: {reason}. They are "
             f"{_name_slices(lost)}, and the {known.name} are {_name_slices(known_slices)}. {advice}"
         )
     return [
-        f"{suspects.file}: {len(lost)} of {len(suspects.rows)} {suspects.name} take no part: {reason} "
+        f"{suspects.file}: {len(lost)} of {len(suspects.texts)} {suspects.name} take no part: {reason} "
         f"({_name_slices(lost)}). {advice}"
     ]
 
@@ -326,8 +316,7 @@ def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
     """Raise `InputError` if a document has texts of both classes: its known texts would be left out."""
     for document in sorted(suspects.documents & known.documents)[:1]:
         (first, second) = (
-            next(where for where, text in side.rows if text.document == document)
-            for side in (suspects, known)
+            next(text.where for text in side.texts if text.document == document) for side in (suspects, known)
         )
         raise InputError(
             f"{first} and {second}: the document {document!r} has {suspects.name} and {known.name}. An audit asks of "
@@ -339,7 +328,7 @@ def _refuse_documents_of_both(suspects: ClassTexts, known: ClassTexts) -> None:
 
 def _without_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     """Remark on texts that name no document: each counts as a document."""
-    without = [side for side in (suspects, known) if not side.documents and len(side.rows) > 1]
+    without = [side for side in (suspects, known) if not side.documents and len(side.texts) > 1]
     if not without:
         return []
     whose = "" if len(without) > 1 else f" of the {without[0].name}"
@@ -426,14 +415,14 @@ def _too_few_drawn(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 def _equal_within(suspects: ClassTexts, held_out: ClassTexts) -> list[str]:
     """Remark on suspected texts that equal a held-out one of their document."""
-    place_of = {(text.document, _fold(text)): where for where, text in reversed(held_out.rows)}
+    place_of = {(text.document, _fold(text)): text.where for text in reversed(held_out.texts)}
     equal = [
-        (where, place_of[text.document, _fold(text)])
-        for where, text in suspects.rows
+        (text.where, place_of[text.document, _fold(text)])
+        for text in suspects.texts
         if (text.document, _fold(text)) in place_of
     ]
     return [
-        f"{suspects.file}: {len(equal)} of {len(suspects.rows)} {suspects.name} equal a held-out text of their "
+        f"{suspects.file}: {len(equal)} of {len(suspects.texts)} {suspects.name} equal a held-out text of their "
         f"document, the first {where} that of {other}. The test stays valid and finds less. Remove the equal held-out "
         "texts."
         for where, other in equal[:1]

@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -44,24 +45,37 @@ def finish(texts: list[Text], *, name: str, seed: int) -> pd.DataFrame:
     check_slices(texts, f"benchmark {name}")
     folds = assign_folds(texts, seed)
     _log_counts(texts, folds.unit, name)
-    asked_about = any(text.passage is not None for text in texts)
-    named = any(text.title or text.author for text in texts)
-    further = [column for column, _ in QUESTION_COLUMNS] if asked_about else ["title", "author"] * named
-    further += [DOSE_COLUMN[0]] if any(text.repetitions > 1 for text in texts) else []
-    own = [column for column in (*TEXT_SCHEMA.names, *further) if column != "fold"]
-    frame = pd.DataFrame({column: [getattr(text, column) for text in texts] for column in own})
-    kinds = dict.fromkeys({"label", "length", "passage"} & {*own}, "Int64") | {"fold": "int64"}
-    ordered = frame.assign(fold=folds.numbers)[[*TEXT_SCHEMA.names, *further]].astype(kinds)
-    return ordered.sort_values(["subset", "length", "text_id"], ignore_index=True)
+    further = _further_columns(texts)
+    columns: dict[str, list[Any]] = {"fold": folds.numbers}
+    for column in (*TEXT_SCHEMA.names, *further):
+        if column != "fold":
+            columns[column] = [getattr(text, column) for text in texts]
+    frame = pd.DataFrame(columns)[[*TEXT_SCHEMA.names, *further]]
+    kinds = {"fold": "int64"}
+    for column in ("label", "length", "passage"):
+        if column in frame:
+            kinds[column] = "Int64"
+    return frame.astype(kinds).sort_values(["subset", "length", "text_id"], ignore_index=True)
+
+
+def _further_columns(texts: list[Text]) -> list[str]:
+    """Return the columns beyond `TEXT_SCHEMA` that the texts have."""
+    further: list[str] = []
+    if any(text.passage is not None for text in texts):
+        further += [column for column, _ in QUESTION_COLUMNS]
+    elif any(text.title or text.author for text in texts):
+        further += ["title", "author"]
+    if any(text.repetitions > 1 for text in texts):
+        further.append(DOSE_COLUMN[0])
+    return further
 
 
 def warn_of_counts(texts: list[Text], expected: Mapping[str, int], name: str) -> None:
     """Warn of each published number of rows (by length, subset, subset/length, or all) that is not met."""
-    counts = Counter(
-        key
-        for text in texts
-        for key in {"all", str(text.length), text.subset, f"{text.subset}/{text.length}"} - {"", "None"}
-    )
+    counts = Counter[str]()
+    for text in texts:
+        keys = {"all", str(text.length), text.subset, f"{text.subset}/{text.length}"}
+        counts.update(keys - {"", "None"})
     for key, count in expected.items():
         if surplus := counts[key] - count:
             told = (counts[key], key, count, surplus)

@@ -1,7 +1,7 @@
 """What the files of a checkpoint's tokenizer say, read without transformers."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from pretrace.models.checkpoint import Checkpoint
@@ -107,7 +107,8 @@ def _named_tokens(settings: Mapping[str, Any]) -> Iterator[tuple["tokenizers.Add
             yield token, int(number)
     for key, value in settings.items():
         if key in ("additional_special_tokens", "extra_special_tokens"):
-            values: Iterable[Any] = value.values() if isinstance(value, dict) else value or ()
+            listed = [*value.values()] if isinstance(value, dict) else value
+            values = listed if isinstance(listed, list) else []
         else:
             values = [value] if key.endswith("_token") else []
         for each in values:

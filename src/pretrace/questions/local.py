@@ -21,7 +21,7 @@ from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Promp
 from pretrace.questions.stored import Answered, Kind, Missing, StoredAnswers, letters_of_row, reply_of_row
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import InputError, explain_failure
 from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
@@ -184,9 +184,10 @@ class LocalAnswerer:
                 text = self._rendered([{"role": "system", "content": prompt.system}, user])
                 if prompt.system in text:
                     return text
-            except jinja2.TemplateError:
+            except (jinja2.TemplateError, TypeError):
                 pass
-        return self._rendered([{"role": "user", "content": prompt.plain}])
+        with explain_failure(f"{self._name}: the chat template of its tokenizer cannot be written"):
+            return self._rendered([{"role": "user", "content": prompt.plain}])
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
         text: str = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)

@@ -142,6 +142,7 @@ class Artifact(Keys):
     inferred: str = ""
     limits: str = ""
     unavailable: str = ""
+    ablations: list[str] = []
     panels: list[Panel] = []
     missing: list[Missing] = []
     cautions: list[str] = []

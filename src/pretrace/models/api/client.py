@@ -312,7 +312,7 @@ class _Asking:
             self._fail(f"a request failed {attempts} times, the last time with {fault}.")
         elif fault.after is not None and fault.after > _LONGEST_WAIT:
             self._fail(f"{self.endpoint.base_url} asks to wait {fault.after:.0f} s ({fault}).")
-        elif fault.limited and idle > _LONGEST_WAIT:
+        elif not fault.is_attempt and idle > _LONGEST_WAIT:
             self._fail(f"{self.endpoint.base_url} has answered nothing for {idle:.0f} s ({fault}).")
         if fault.after is not None:
             self._resume_at = max(self._resume_at, time.monotonic() + fault.after)

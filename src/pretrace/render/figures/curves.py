@@ -24,7 +24,7 @@ from pretrace.render.figures.drawing import (
     sheet,
     wrap_title,
 )
-from pretrace.render.names import CLASSES, EMPTY, marked_label, method_label
+from pretrace.render.names import CLASSES, EMPTY, join_words, marked_label, method_label
 from pretrace.render.phrases import with_interval
 from pretrace.render.results import Results, of_panels
 
@@ -66,7 +66,9 @@ def roc(artifact: Artifact, results: Results) -> Drawing:
             _draw_roc(axes[1], frame, styles, 1 / next(iter(values.values()))["n_nonmembers"])
             _key(axes[2], styles, values)
             axes[0].set_title(wrap_title(panel.name, PAGE), loc="left", fontsize=7.5)
-    ties = [tie for shown in zip(panels, rows, frames, strict=True) for tie in _ties(*shown)]
+    ties: list[str] = []
+    for panel, values, frame in zip(panels, rows, frames, strict=True):
+        ties += [*_ties(panel, values, frame), *_hidden_curves(panel, frame)]
     points = of_panels([frame[["method", "setting", "fpr", "tpr"]] for frame in frames], panels)
     return Drawing(drawn, points).with_notes(ties)
 
@@ -83,6 +85,16 @@ def _ties(panel: Panel, rows: RowsByMethod, frame: pd.DataFrame) -> list[str]:
                 "its curve)."
             )
     return sentences
+
+
+def _hidden_curves(panel: Panel, frame: pd.DataFrame) -> list[str]:
+    """Return a sentence for each group of methods with the same curve, of which the last one hides the others."""
+    curves: dict[bytes, list[str]] = {}
+    for method, points in frame.groupby("method", sort=False):
+        curves.setdefault(points[["fpr", "tpr"]].to_numpy().tobytes(), []).append(method_label(str(method)))
+    return [
+        f"{panel.name}: {join_words(same)} have the same curve." for same in curves.values() if len(same) > 1
+    ]
 
 
 def _draw_roc(axis: Axes, frame: pd.DataFrame, styles: Mapping[str, LineStyle], smallest: float) -> None:

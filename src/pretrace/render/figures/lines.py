@@ -27,7 +27,7 @@ from pretrace.render.figures.drawing import (
     line_styles,
     nth_style,
 )
-from pretrace.render.names import CLASSES, PARAMETER_LABELS, marked_label, metric_label
+from pretrace.render.names import CLASSES, PARAMETER_LABELS, join_words, marked_label, metric_label
 from pretrace.render.results import Results, long_frame, number_record, of_panels, of_set
 
 FEW_LINES = 3  # this many have a band for their interval; more have bars, side by side
@@ -137,7 +137,25 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     drawn = frame["x"].isna().map({True: "level", False: "line"})
     data = long_frame(frame.drop(columns=["series", "x"]).assign(drawn=drawn))
     cautions = results.cautions(artifact.panels) if artifact.options.unit == "document" else []
-    return Drawing(draw_all(facets, styles, names), data, " ".join(cautions))
+    hidden: list[str] = []
+    if draw_all is draw_lines:
+        for facet in facets:
+            hidden += _hidden_lines(facet, names)
+    return Drawing(draw_all(facets, styles, names), data, " ".join(cautions)).with_notes(hidden)
+
+
+def _hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
+    """Return a sentence for each group of lines that lie on one another: level ones, and those without a shift."""
+    curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
+    are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
+    lines: dict[tuple[tuple[float, ...], ...], list[str]] = {}
+    for method, points in facet.frame.groupby("series", sort=False):
+        is_level = points["x"].isna().all()
+        if is_level or not are_shifted:
+            places = () if is_level else tuple(points["x"])
+            lines.setdefault((places, tuple(points["value"])), []).append(names[str(method)])
+    title = " ".join(facet.title.split())
+    return [f"{title}: {join_words(same)} lie on one line." for same in lines.values() if len(same) > 1]
 
 
 def _draw_apart(facets: Sequence[Facet], styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> Any:
