@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from pretrace.corpora.counts import reduce_counts
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     reduce_counts([Path(path) for path in snakemake.input.counts], Path(snakemake.output[0]))

@@ -6,14 +6,14 @@ from pretrace.questions.answerers import answerer_of
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
 
 with (
-    job_log(snakemake.log[0]),
+    run_job(snakemake),
     answerer_of(
         snakemake.params.entry,
         name,

@@ -2,7 +2,7 @@
 
 from pretrace.evaluation.audit import ScoredBenchmark, audit
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
 
 def scored_benchmark(name, scores, benchmark, prefixes):
@@ -11,7 +11,7 @@ def scored_benchmark(name, scores, benchmark, prefixes):
     )
 
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     files = snakemake.input
     table = audit(
         scored_benchmark(snakemake.wildcards.benchmark, files.scores, files.benchmark, files.prefixes),

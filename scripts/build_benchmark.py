@@ -5,13 +5,13 @@ from pathlib import Path
 from pretrace import benchmarks
 from pretrace.benchmarks.table import schema_of
 from pretrace.runtime.files import write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     table = benchmarks.build(
         snakemake.wildcards.benchmark,
         snakemake.params.entry,
-        [Path(path) for path in snakemake.input],
+        [Path(path) for path in snakemake.input[:-1]],  # the last is its identity
         seed=snakemake.params.seed,
     )
     write_parquet(snakemake.output[0], table, schema_of(table))

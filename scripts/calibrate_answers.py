@@ -2,9 +2,9 @@
 
 from pretrace.questions.calibration import calibrate
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     table = calibrate(
         read_parquet(snakemake.input.answers),
         read_parquet(snakemake.input.benchmark),

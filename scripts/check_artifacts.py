@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json, write_text
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     records = {Path(path): read_json(path) for path in snakemake.input.records}
     failed = [path for path, record in records.items() if record["failed"]]
     for path in failed:

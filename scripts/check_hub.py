@@ -4,12 +4,13 @@ from pathlib import Path
 
 from pretrace import config_folder
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import job_log, print_answer
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import print_answer
 from pretrace.studies import load_study
 from pretrace.studies.hub_check import check_hub, report
 from pretrace.studies.plan import Plan
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     partitions = Path(snakemake.params.partitions) if snakemake.params.partitions else None
     plan = Plan(load_study(snakemake.config, config_folder()))
     lines, problems = report(plan, check_hub(plan), partitions)

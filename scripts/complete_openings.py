@@ -5,11 +5,11 @@ from pathlib import Path
 from pretrace.models.devices import torch_settings
 from pretrace.models.target import load_checkpoint
 from pretrace.runtime.files import write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys
 from pretrace.views.zero_access import Openings, complete
 
-with job_log(snakemake.log[0]), torch_settings(snakemake.params.threads):
+with run_job(snakemake), torch_settings(snakemake.params.threads):
     target = load_checkpoint(
         Path(snakemake.input.checkpoint),
         device=snakemake.params.device,

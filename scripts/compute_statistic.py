@@ -4,14 +4,14 @@ from pathlib import Path
 
 from pretrace.evaluation.statistics import STATISTICS, StatisticInputs
 from pretrace.runtime.files import write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     options = dict(snakemake.params.options)
     inputs = StatisticInputs(
         model=snakemake.wildcards.model,
         benchmark_name=snakemake.wildcards.benchmark,
-        files={kind: path for kind, path in snakemake.input.items() if path},
+        files={kind: path for kind, path in snakemake.input.items() if path and kind != "identity"},
         store=Path(snakemake.params.store),
         resamples=snakemake.params.resamples,
         **options,

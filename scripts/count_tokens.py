@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pretrace.corpora.counts import count_tokens
 from pretrace.models.tokens import load_encoder
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     count_tokens(
         Path(snakemake.input.documents),
         load_encoder(Path(snakemake.input.checkpoint), **snakemake.params.encoding),

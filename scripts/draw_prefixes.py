@@ -2,11 +2,11 @@
 
 from pretrace.benchmarks.sources import PrefixDraws
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.seeds import seed_of
 from pretrace.views.prefixes import draw_prefixes
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     prefix = PrefixDraws.model_validate(snakemake.params.prefix)
     drawn = draw_prefixes(
         read_parquet(snakemake.input.benchmark),

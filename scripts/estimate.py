@@ -4,12 +4,13 @@ from pathlib import Path
 
 from pretrace import config_folder
 from pretrace.runtime.files import read_parquet, write_text
-from pretrace.runtime.logs import job_log, print_answer
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import print_answer
 from pretrace.studies import load_study
 from pretrace.studies.estimate import assumptions, budget, counted, jobs_of, measured, table
 from pretrace.studies.plan import Plan
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     plan = Plan(load_study(snakemake.config, config_folder()))
     known = {}
     for slug, path in measured(plan).items():

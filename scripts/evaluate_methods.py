@@ -5,9 +5,9 @@ from pretrace.evaluation.placebos import empty_placebos, placebos
 from pretrace.evaluation.scores import evaluation_sets, scores_of
 from pretrace.questions import known
 from pretrace.runtime.files import read_parquet, read_parquet_parts, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     benchmark = read_parquet(snakemake.input.benchmark)
     prefixes = read_parquet(snakemake.input.prefixes) if snakemake.input.prefixes else None
     sets = evaluation_sets(benchmark, prefixes, snakemake.params.draws)

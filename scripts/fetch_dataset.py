@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pretrace.benchmarks.fetching import fetch_dataset
 from pretrace.runtime.hub import use_pins
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]), use_pins(snakemake.config.get("revisions")):
+with run_job(snakemake), use_pins(snakemake.config.get("revisions")):
     fetch_dataset(
         snakemake.params.entry,
         snakemake.wildcards.part,

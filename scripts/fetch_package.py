@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pretrace.runtime.downloads import fetch_package
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     download = snakemake.params.download
     fetch_package(
         download["package"],

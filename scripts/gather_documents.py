@@ -2,9 +2,9 @@
 
 from pretrace.questions.documents import benchmark_of_answers
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     columns = ["document", "label", "subset", "length", "passage"]
     answers = zip(snakemake.params.models, snakemake.input.answers, strict=True)
     table = benchmark_of_answers(

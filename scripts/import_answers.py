@@ -4,7 +4,7 @@ from pathlib import Path
 
 from pretrace.questions.collected import read_answers
 from pretrace.runtime.files import write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     write_parquet(snakemake.output[0], read_answers(Path(snakemake.input[0]), snakemake.params.column))

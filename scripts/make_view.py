@@ -6,7 +6,7 @@ from pretrace.benchmarks import benchmark_entry
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.written_views import ParaphrasePrompts, paraphrase
 from pretrace.runtime.files import read_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.schema import read_keys
 from pretrace.views import stored
 
@@ -54,7 +54,7 @@ def computed():
     return stored.computed_view(view, texts)
 
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     texts = read_parquet(snakemake.input.benchmark)
     makers = {"file": imported, "prompts": written, "model": replaced, "data": computed}
     stored.write_view(Path(snakemake.output[0]), makers[snakemake.params.way])

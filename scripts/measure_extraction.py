@@ -6,9 +6,9 @@ from pretrace.evaluation.extraction import summarise, windows_of
 from pretrace.models.tokens import decoder_of, load_encoder
 from pretrace.passes.index import PassIndex
 from pretrace.runtime.files import read_json, read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     extraction = snakemake.params.extraction
     benchmark = read_parquet(snakemake.input.benchmark)
     windows = windows_of(

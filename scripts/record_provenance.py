@@ -4,10 +4,11 @@ from pathlib import Path
 
 from pretrace.runtime.files import read_json, write_json, write_text
 from pretrace.runtime.hub import pins_of, read_pins
-from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import passes, provenance, repositories
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     record = provenance(snakemake.params.config, seed=snakemake.params.config["seed"])
     record["passes"] = passes(map(read_json, snakemake.input.manifests))
     record["repositories"] = repositories(map(Path, snakemake.input.read_of_hub))

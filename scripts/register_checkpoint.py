@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from pretrace.models.checkpoint import register_local
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     register_local(
         Path(snakemake.params.path), Path(snakemake.output[0]), remote_code=snakemake.params.remote_code
     )

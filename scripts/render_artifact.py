@@ -6,10 +6,11 @@ from pathlib import Path
 from pretrace.render.artifact import Artifact
 from pretrace.render.rendering import render
 from pretrace.render.results import Results, UnmadeView
-from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import log
 from pretrace.views.stored import unmade_reason
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     paths: dict[str, dict] = defaultdict(dict)
     for kind, model, benchmark, path in snakemake.params.reads:
         key = (model, benchmark) if model and benchmark else model or benchmark

@@ -11,9 +11,9 @@ from pretrace.render.report import incomplete_passes, named, render_report, rend
 from pretrace.render.results import in_print
 from pretrace.render.tables import audit, extraction
 from pretrace.runtime.files import read_json, read_parquet, write_text
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.runtime.provenance import citation, whole_code_digest
-from pretrace.studies.sealing import edited, repeats, resealed, told, told_on_cover
+from pretrace.studies.sealing import edited, read_seals, repeats, resealed, told, told_on_cover
 
 CONCLUDING = {
     "audit": audit.audit_lines,
@@ -22,15 +22,15 @@ CONCLUDING = {
 }
 """Artifacts or renderers whose data end a run on the terminal, in this order."""
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     provenance = read_json(snakemake.input.provenance)
     folder = Path(snakemake.output.report).parent
     artifacts = [Artifact.model_validate(written) for written in snakemake.params.artifacts]
     called = {slug: name for artifact in artifacts for slug, name in artifact.names.items()}
     rendered = {artifact.slug: rendering_of(artifact, folder) for artifact in artifacts}
-    seals = read_json(snakemake.input.seals) if snakemake.input.seals else []
+    seals = read_seals(Path(snakemake.input.seals)) if snakemake.input.seals else []
     others = {
-        path.parent.name: read_json(path)
+        path.parent.name: read_seals(path)
         for path in folder.parent.glob("*/seals.json")
         if path.parent != folder
     }

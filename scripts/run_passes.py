@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pretrace.passes.job import JobShare, run
 from pretrace.runtime.files import read_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views
@@ -43,7 +43,7 @@ def loaded():
         yield load_checkpoint(Path(checkpoint), **placement, **entry)
 
 
-with job_log(snakemake.log[0]), behind_api() if "api" in entry else loaded() as target:
+with run_job(snakemake), behind_api() if "api" in entry else loaded() as target:
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
     run(

@@ -9,10 +9,10 @@ from pretrace.questions.collected import released_scores
 from pretrace.questions.documents import document_units
 from pretrace.questions.scoring import titled_scores, with_documents
 from pretrace.runtime.files import read_json, read_parquet, write_parquet_parts
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 from pretrace.views.stored import read_views
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     manifest = read_json(snakemake.input.manifest) if snakemake.input.manifest else {"views": []}
     benchmark = read_parquet(snakemake.input.benchmark)
     inputs = methods.Inputs(

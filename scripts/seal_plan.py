@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from pretrace.runtime.files import read_json, sha256_file, write_json
-from pretrace.runtime.logs import job_log, log
+from pretrace.runtime.jobs import run_job
+from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import provenance, whole_code_digest
-from pretrace.studies.sealing import sealed, short_names
+from pretrace.studies.sealing import read_seals, sealed, short_names
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     file = Path(snakemake.output[0])
     texts = short_names(Path(path) for path in snakemake.input.texts)
     checkpoints = {Path(path).parent.name: read_json(path) for path in snakemake.input.checkpoints}
@@ -25,7 +26,7 @@ with job_log(snakemake.log[0]):
         | {"pretrace": versions["commit"], "code": whole_code_digest()},
     }
     seals = sealed(
-        read_json(file) if file.exists() else [],
+        read_seals(file),
         plan,
         time=datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S"),
         scores_existed=any(file.parent.glob("scores/*/*.parquet")),

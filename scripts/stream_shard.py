@@ -5,9 +5,9 @@ from pathlib import Path
 from pretrace.corpora.readers.shards import stream_shard
 from pretrace.runtime.files import write_json
 from pretrace.runtime.hub import use_pins
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]), use_pins(snakemake.config.get("revisions")):
+with run_job(snakemake), use_pins(snakemake.config.get("revisions")):
     fetched = stream_shard(
         snakemake.params.entry,
         int(snakemake.wildcards.shard),

@@ -5,9 +5,9 @@ from pathlib import Path
 from pretrace.models.entries import Training
 from pretrace.models.training.build import continue_model, train_model
 from pretrace.runtime.files import read_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     options = {
         "benchmark": read_parquet(snakemake.input.benchmark),
         "out_dir": Path(snakemake.output.checkpoint).parent,

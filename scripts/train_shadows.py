@@ -5,9 +5,9 @@ from pathlib import Path
 from pretrace.models.entries import Training
 from pretrace.models.training.shadows import train_shadows
 from pretrace.runtime.files import read_parquet, write_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     scores = train_shadows(
         snakemake.wildcards.model,
         Training.model_validate(snakemake.params.training),

@@ -4,14 +4,15 @@ import os
 from pathlib import Path
 
 from pretrace.models.training.tokenizer import train_tokenizer
-from pretrace.runtime.files import read_parquet
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.files import read_parquet, write_json
+from pretrace.runtime.jobs import run_job
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread, as the rule asks for: others mostly wait, busily
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     train_tokenizer(
         (text for path in snakemake.input.documents for text in read_parquet(path)["text"]),
         int(snakemake.wildcards.vocabulary),
-        Path(snakemake.output[0]),
+        Path(snakemake.output.tokenizer),
     )
+    write_json(snakemake.output.record, {"vocabulary": int(snakemake.wildcards.vocabulary)})

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from pretrace.corpora import readers  # noqa: F401  (each registers itself)
 from pretrace.corpora.sources import write_documents
-from pretrace.runtime.logs import job_log
+from pretrace.runtime.jobs import run_job
 
-with job_log(snakemake.log[0]):
+with run_job(snakemake):
     source = snakemake.input.get("source")
     write_documents(
         snakemake.params.entry,

@@ -55,7 +55,7 @@ DRAWING = (
 
 
 STATEMENTS = [
-    (SCORE, "scripts/score_methods.py", "with job_log", "1 + 1\nwith job_log"),
+    (SCORE, "scripts/score_methods.py", "with run_job", "1 + 1\nwith run_job"),
     (SCORE, "src/pretrace/methods/min_k.py", "0.2", "0.3"),
     (SCORE, "src/pretrace/methods/statistics.py", *IMPORT),
     ("build_benchmark", "src/pretrace/benchmarks/loaders/wikimia.py", *IMPORT),

@@ -183,3 +183,21 @@ def test_the_way_of_one_figure_names_every_file_that_decides_about_it(tmp_path):
     decide = {path for path in passed if path.startswith(rooms) and Path(path).stem not in checks}
     assert len(decide) > 12
     assert {path for path in decide if f"`{path}`" not in FIGURE_WAY} == set()
+
+
+def test_every_script_runs_in_the_frame_that_marks_its_outputs():
+    """A script without it would be run again by each plan."""
+    scripts = sorted((ROOT / "scripts").glob("*.py"))
+    assert len(scripts) > 30
+    assert [
+        path.name for path in scripts if "run_job(snakemake)" not in path.read_text(encoding="utf-8")
+    ] == []
+
+
+def test_the_identity_is_the_last_input_of_every_rule_that_has_one():
+    """The function that gives it leaves the last input out."""
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        rules = path.read_text(encoding="utf-8")
+        after = re.findall(r"        identity=identity\([^=]*?(?:code=\([^)]*\)\s*)?\),\n( *)\S", rules)
+        assert len(after) == rules.count("        identity=identity(")
+        assert {len(indent) for indent in after} <= {4}, path

@@ -63,6 +63,18 @@ def test_a_large_file_is_read_once_and_again_when_it_is_replaced(tmp_path, monke
     assert told() == hashlib.sha256(b"other").hexdigest(), "of the same size and time"
 
 
+@pytest.mark.parametrize("content", ["", "[]", "null", '{"key": 1}', '{"a'])
+def test_hashes_of_large_files_that_are_damaged_are_one_line_with_the_remedy(content, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(files, "LARGE", 4)
+    files.CONTENTS.parent.mkdir()
+    files.CONTENTS.write_text(content)
+    Path("model.safetensors").write_bytes(b"weights")
+    files.content_of.cache_clear()
+    with pytest.raises(InputError, match=rf"^{files.CONTENTS} is .*[Dd]elete it"):
+        files.content_of("model.safetensors")
+
+
 def test_every_truncated_table_is_refused(tmp_path):
     path = tmp_path / "t.parquet"
     write_parquet(path, TABLE)

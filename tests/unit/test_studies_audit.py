@@ -20,6 +20,7 @@ from pretrace.studies.sealing import (
     changed,
     digest_of,
     edited,
+    read_seals,
     repeats,
     resealed,
     sealed,
@@ -285,3 +286,18 @@ def test_the_command_of_the_guide_prints_the_hash_of_each_seal(tmp_path):
     command = [sys.executable, "-c", code.replace("\n", " "), str(tmp_path / "seals.json")]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     assert printed.splitlines() == [f"{seal['sealed']} {seal['sha256']}" for seal in seals]
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["", '[{"sha256": ', "null", '"text"', "{}", "[1]", '[{"sha256": "ab"}]', '[{"plan": {}}]', "\x00"],
+)
+def test_a_file_of_seals_of_another_shape_is_one_line_with_the_remedy(content, tmp_path):
+    path = tmp_path / "seals.json"
+    assert read_seals(path) == []
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"seals.json does not hold the seals .* delete it: .*\.$"):
+        read_seals(path)
+    seals = seal_of(PLAN | {"files": {}, "checkpoints": {}, "versions": {"pretrace": "c1"}})
+    path.write_text(json.dumps(seals))
+    assert read_seals(path) == seals

@@ -1,15 +1,21 @@
 """Where a study's files lie: what its pairs and artifacts read, and what two studies never share."""
 
+from pathlib import Path
+
 import pandas as pd
 import pytest
+import yaml
 from made_up_studies import CONFIG, ROOT, RUN, checkpoint, load_written, study
 
 from pretrace.benchmarks.sources import BenchmarkEntry
 from pretrace.models.entries import GgufModel
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_parquet
 from pretrace.studies import Plan, load_study
 from pretrace.studies.artifacts import first_of_runs
 from pretrace.studies.shared import Benchmark, source
+from pretrace.studies.study import Study
+from pretrace.studies.user_files import check_study_file, record_study_file
 from pretrace.views.stored import read_views
 
 MODEL, BENCHMARK = "smollm2-135m", "sotu"
@@ -138,3 +144,48 @@ def test_shadow_models_are_those_of_the_model_that_the_run_names_and_read_the_le
     assert Plan(every).pair("pico-en-small", "sotu_split").shadowed_lengths is None
     filled = first_of_runs(Plan(every).pair("pico-en-small-null", "sotu_split").runs)
     assert filled["references"] == ["pico-en-small"]
+
+
+def study_at(file: Path, text: str = "") -> Study:
+    """Write a study called `mine` and load it, in the working directory."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(yaml.safe_dump(study()) + text, encoding="utf-8")
+    return load_study(CONFIG | {"study": str(file)}, ROOT / "config")
+
+
+def has_run(own: Study) -> None:
+    check_study_file(own)
+    record_study_file(own)
+
+
+def test_a_second_study_file_of_one_name_is_refused_with_both_files(tmp_path, monkeypatch):
+    (tmp_path / "clone").mkdir()
+    monkeypatch.chdir(tmp_path / "clone")
+    first = study_at(Path("s/mine.yaml"))
+    check_study_file(study_at(Path("s2/mine.yaml")))
+    has_run(first)
+    for second in (Path("s2/mine.yaml"), Path("mine.yml"), tmp_path / "mine.yaml"):
+        said = rf"^{second}: study: results/mine/ .* s/mine\.yaml\. .*delete results/mine/study.json"
+        with pytest.raises(InputError, match=said):
+            check_study_file(study_at(second))
+    (Path("results/mine/study.json")).write_text("[]")
+    with pytest.raises(InputError, match=r"^results/mine/study.json is damaged\. Delete it"):
+        check_study_file(first)
+
+
+def test_an_edited_a_moved_and_a_linked_study_file_and_a_moved_clone_are_the_same_study(
+    tmp_path, monkeypatch
+):
+    clone = tmp_path / "clone"
+    clone.mkdir()
+    monkeypatch.chdir(clone)
+    has_run(study_at(Path("s/mine.yaml")))
+    has_run(study_at(Path("s/mine.yaml"), "title: edited\n"))
+    has_run(study_at(clone / "s" / "mine.yaml", "title: edited\n"))
+    Path("s").rename("moved")
+    has_run(load_study(CONFIG | {"study": "moved/mine.yaml"}, ROOT / "config"))
+    Path("link.yaml").symlink_to("moved/mine.yaml")
+    has_run(load_study(CONFIG | {"study": "link.yaml"}, ROOT / "config"))
+    clone.rename(tmp_path / "elsewhere")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    has_run(load_study(CONFIG | {"study": "moved/mine.yaml"}, ROOT / "config"))

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from tiny_models import tiny_model
 
 ROOT = Path(__file__).parents[2]
 PARTS = ("Snakefile", "config", "envs", "profiles", "pyproject.toml", "scripts", "src", "workflow")
+NOTHING = "Nothing to be done"
 NOUNS = "nation congress people state union power peace law budget border school"
 VERBS = "must will can shall may did has keeps gives asks builds finds"
 
@@ -71,6 +73,12 @@ class Project:
         """Every stored view and when it was written: an unchanged entry had no second forward pass."""
         store = self.path / "results" / "passes" / "store"
         return {path.name: path.stat().st_mtime_ns for path in sorted(store.glob("[!.]*.parquet"))}
+
+
+def jobs_of(planned: str) -> dict[str, int]:
+    """The number of planned jobs by rule, and the total, of what Snakemake prints."""
+    (stats,) = re.findall(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", planned, re.M)[:1]
+    return {name: int(number) for name, number in re.findall(r"(\w+) +(\d+)", stats)}
 
 
 def copy_project(target: Path) -> Project:

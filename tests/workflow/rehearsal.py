@@ -1,7 +1,7 @@
 """The rehearsal: the paper study from an empty folder to its report, as near to the real one as two cores can come.
 
-    PYTHONPATH=tests python tests/workflow/rehearsal.py                             the whole study, 45 minutes
-    PYTHONPATH=tests python tests/workflow/rehearsal.py --only surp_table1          one artifact
+    PYTHONPATH=tests python tests/workflow/rehearsal.py                             the whole study, about an hour
+    PYTHONPATH=tests python tests/workflow/rehearsal.py --only surp_table1          one artifact of it
     PYTHONPATH=tests python tests/workflow/rehearsal.py --kills 3                   again, killed every three minutes
 
 A hub on loopback serves every model of the study with the settings, number types, files and tokenizer of the released
@@ -268,9 +268,10 @@ def rehearse(given: argparse.Namespace, folder: Path, hub: Hub) -> None:
     settings = ["resamples=100", "available=[dolma_book]", *fill(hub, folder / "models", rows)]
     print(f"hub: {time.monotonic() - began:.0f} s", flush=True)
     study = yaml.safe_load((ROOT / "config" / "studies" / "paper.yaml").read_text(encoding="utf-8"))
+    artifacts = list(study["artifacts"])
     if given.only:
         settings.append(f"only=[{','.join(given.only)}]")
-    artifacts = given.only or list(study["artifacts"])
+        artifacts = [slug for slug in given.only if slug in artifacts]
     whole = Rehearsal(folder / "whole", hub, rows.gutenberg, settings)
     faults = report("undisturbed", whole, None, artifacts)
     if given.kills:

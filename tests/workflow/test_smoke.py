@@ -7,9 +7,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from projects import NOTHING, jobs_of
 from small_study import results
-
-NOTHING = "Nothing to be done"
 
 
 def test_every_target_of_the_contract_is_there(finished):
@@ -86,11 +85,6 @@ def test_one_more_table_or_figure_is_one_more_job(smoke):
     assert planned == {"render_table": 1, "render_figure": 1, **told, "total": 6}
 
 
-def jobs_of(planned: str) -> dict[str, int]:
-    (stats,) = re.findall(r"^job +count\n-+ +-+\n((?:\w+ +\d+\n)+)", planned, re.M)[:1]
-    return {name: int(number) for name, number in re.findall(r"(\w+) +(\d+)", stats)}
-
-
 def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_again(smoke):
     curves = smoke.path / "src" / "pretrace" / "render" / "figures" / "curves.py"
     whole = curves.read_text(encoding="utf-8")
@@ -119,7 +113,12 @@ def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_a
 def test_words_about_code_rerun_nothing_and_a_changed_statement_its_own_stage(smoke):
     library = smoke.path / "src" / "pretrace"
     (library / "render" / "report.html.jinja").touch()
-    for file in ("runtime/logs.py", "evaluation/evaluate.py", "passes/engine.py", "../score_methods.py"):
+    for file in (
+        "runtime/logs.py",
+        "evaluation/evaluate.py",
+        "passes/engine.py",
+        "../../scripts/score_methods.py",
+    ):
         path = library / file
         path.write_text(path.read_text(encoding="utf-8") + "\n# edited\n", encoding="utf-8")
     planned = smoke.smoke("--dry-run").stdout

@@ -8,6 +8,7 @@ rule audit_texts:
         known_prefixes=pair.known.benchmark.prefixes,
         positive_scores=pair.positive.scores,
         positive=pair.positive.benchmark.table,
+        identity=identity("audit_texts"),
     output:
         "results/<study>/audit/{model}/{benchmark}.parquet",
     log:
@@ -16,7 +17,6 @@ rule audit_texts:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("audit_texts"),
         runs=pair.run_parameters,
         known=pair.known.benchmark_slug,
         positive=pair.positive.benchmark_slug,

@@ -1,6 +1,7 @@
 rule build_benchmark:
     input:
         source=benchmark.source,
+        identity=identity("build_benchmark"),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -11,9 +12,7 @@ rule build_benchmark:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("build_benchmark"),
         entry=benchmark.building,
-        content=benchmark.content,
         seed=config["seed"],
     script:
         "../../scripts/build_benchmark.py"
@@ -23,6 +22,7 @@ rule build_benchmark:
 rule gather_documents:
     input:
         answers=lambda wildcards: asked().answers_about(wildcards.benchmark).values(),
+        identity=identity("gather_documents"),
     output:
         "results/benchmarks/{benchmark}.parquet",
     log:
@@ -32,7 +32,6 @@ rule gather_documents:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("gather_documents"),
         models=lambda wildcards: list(asked().answers_about(wildcards.benchmark)),
         seed=config["seed"],
     script:

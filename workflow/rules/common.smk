@@ -1,18 +1,23 @@
 # The study, resolved, and what rules look up in it. No rules here.
 import os
-import os
 import re
+import sys
 from functools import cache
 from inspect import signature
+
+from snakemake.io import is_flagged
 
 from pretrace import config_folder
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.runtime.code import code_digest
-from pretrace.runtime.files import content_of
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
+# before planning, which tells the processes that this one starts that they are jobs
+IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
 PLAN = plan_workflow(config, config_folder())
 STUDY = PLAN.study
 
@@ -92,6 +97,51 @@ benchmark = Lookup(lambda wildcards: asked().benchmark(wildcards.benchmark))
 corpus = Lookup(lambda wildcards: asked().corpus(wildcards.corpus))
 view = Lookup(lambda wildcards: asked().view(*wildcards.view.split("/")))
 rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
+
+
+def identity(name, code=None):
+    """The last input of the rule `name`: the function that gives its jobs' identity files (runtime/identity.py).
+
+    `code`: what `code_digest` takes, if not the rule's name alone; () for a rule that no change of code runs again.
+    """
+    arguments = (name,) if code is None else code
+
+    def of_wildcards(wildcards):
+        declared = getattr(rules, name)
+        names = dict(wildcards.items())
+        inputs = []
+        for item in declared.input[:-1]:
+            if not is_flagged(item, "ancient"):
+                inputs += paths(given(item, wildcards))
+        job = Job(
+            code=code_digest(*(argument.format(**names) for argument in arguments)) if arguments else "",
+            settings={key: given(value, wildcards) for key, value in declared.params.items()},
+            inputs=inputs,
+            outputs=[item.format(**names) for item in declared.output],
+        )
+        try:
+            return IDENTITIES.plan(job)
+        except InputError as error:
+            sys.exit(f"error: {error}")
+
+    return of_wildcards
+
+
+def given(item, wildcards):
+    """What a rule's input or parameter is for a job: a function's value, a path with its wildcards filled in."""
+    if callable(item):
+        return item(wildcards)
+    return item.format(**dict(wildcards.items())) if isinstance(item, str) else item
+
+
+def paths(value):
+    """The paths in an input: one, several, or several by name."""
+    if isinstance(value, str):
+        return [value]
+    found = []
+    for part in value.values() if isinstance(value, dict) else value:
+        found += paths(part)
+    return found
 
 
 @cache

@@ -7,9 +7,11 @@ if not STUDY.settings.nodes_download:
 # Each job fetches one file of the hub. The file is deleted after counting and fetched again if another tokenizer needs
 # it. Then the counts of every tokenizer and the scores are recomputed.
 rule stream_shard:
+    input:
+        identity=identity("stream_shard", code=()),
     output:
-        documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),
         commit="results/corpora/{corpus}/commits/{shard}.json",
+        documents=temp("results/corpora/{corpus}/documents/{shard}.parquet"),
     log:
         "results/logs/stream_shard/{corpus}/{shard}.log",
     wildcard_constraints:
@@ -27,6 +29,7 @@ rule stream_shard:
 rule write_documents:
     input:
         source=corpus.source,
+        identity=identity("write_documents"),
     output:
         "results/corpora/{corpus}/documents/{shard}.parquet",
     log:
@@ -37,9 +40,7 @@ rule write_documents:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("write_documents"),
         entry=corpus.building,
-        content=corpus.content,
         shards=corpus.entry.shards,
     script:
         "../../scripts/write_documents.py"
@@ -49,6 +50,7 @@ rule count_tokens:
     input:
         documents="results/corpora/{corpus}/documents/{shard}.parquet",
         checkpoint="results/models/{tokenizer}/checkpoint.json",
+        identity=identity("count_tokens"),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}/{shard}.parquet",
     log:
@@ -57,7 +59,6 @@ rule count_tokens:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("count_tokens"),
         encoding=lambda wildcards: asked().model(wildcards.tokenizer).encoding,
         max_tokens=corpus.entry.max_tokens,
     script:
@@ -72,6 +73,7 @@ rule add_counts:
             tokenizer=wildcards.tokenizer,
             shard=range(PLAN.corpus(wildcards.corpus).entry.shards),
         ),
+        identity=identity("add_counts"),
     output:
         "results/corpora/{corpus}/counts/{tokenizer}.parquet",
     log:
@@ -79,7 +81,5 @@ rule add_counts:
     priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("add_counts"),
     script:
         "../../scripts/add_counts.py"

@@ -34,6 +34,8 @@ rule fetch_package:
 
 
 rule fetch_dataset:
+    input:
+        identity=identity("fetch_dataset", code=()),
     output:
         "results/downloads/{benchmark}/{part}/files.json",
     log:

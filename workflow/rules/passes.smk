@@ -12,6 +12,7 @@ rule run_passes:
         completions=pair.completions,
         views=pair.views_read,
         shares=pair.shares,
+        identity=identity("run_passes"),
     output:
         "results/passes/{model}/{benchmark}/<study>.json",
     log:
@@ -27,7 +28,6 @@ rule run_passes:
         mem_mb=each_attempt(model.resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),
     params:
-        code=code_digest("run_passes"),
         study=STUDY.name,
         requests=pair.pass_requests,
         store="results/passes/store",
@@ -50,6 +50,7 @@ use rule run_passes as run_share with:
         prefixes=pair.prefixes_read,
         completions=pair.completions,
         views=pair.views_read,
+        identity=identity("run_share", code=("run_passes",)),
     output:
         "results/passes/{model}/{benchmark}/<study>.{share}.json",
     log:

@@ -1,6 +1,7 @@
 rule draw_prefixes:
     input:
         benchmark="results/benchmarks/{benchmark}.parquet",
+        identity=identity("draw_prefixes"),
     output:
         "results/prefixes/{benchmark}.parquet",
     log:
@@ -9,7 +10,6 @@ rule draw_prefixes:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("draw_prefixes"),
         prefix=benchmark.prefix,
         split=benchmark.split,
     script:
@@ -20,6 +20,7 @@ rule complete_openings:
     input:
         checkpoint="results/models/{model}/checkpoint.json",
         prompts="<config>/prompts/con_recall_zero_access.yaml",
+        identity=identity("complete_openings"),
     output:
         "results/completions/{model}/{benchmark}/<study>.parquet",
     log:
@@ -33,7 +34,6 @@ rule complete_openings:
         mem_mb=each_attempt(model.resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),
     params:
-        code=code_digest("complete_openings"),
         lengths=pair.completed_lengths,
         loading=model.loading,
         device=config["device"],

@@ -12,6 +12,7 @@ rule answer_questions:
         seal=seal_of_study(),
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
+        identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
         times="results/answers/{model}/{benchmark}/<study>.json",
@@ -28,7 +29,6 @@ rule answer_questions:
         mem_mb=each_attempt(model.resources.mem_mb),
         runtime=each_attempt(model.resources.runtime),
     params:
-        code=code_digest("answer_questions"),
         requests=pair.answer_requests,
         kind=benchmark.entry.question,
         entry=model.answering,
@@ -52,6 +52,7 @@ use rule answer_questions as ask_questions with:
 rule import_answers:
     input:
         model.path,
+        identity=identity("import_answers"),
     output:
         "results/answers/{model}/{benchmark}/<study>.parquet",
     log:
@@ -61,8 +62,6 @@ rule import_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("import_answers"),
-        content=model.content,
         column=model.column,
     script:
         "../../scripts/import_answers.py"
@@ -74,6 +73,7 @@ rule calibrate_answers:
         benchmark=pair.benchmark.table,
         held_answers=pair.held.answers,
         held_benchmark=pair.held.benchmark.table,
+        identity=identity("calibrate_answers"),
     output:
         "results/<study>/calibration/{model}/{benchmark}.parquet",
     log:
@@ -82,7 +82,6 @@ rule calibrate_answers:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("calibrate_answers"),
         runs=pair.run_parameters,
         given=pair.deltas,
     script:

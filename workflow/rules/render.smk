@@ -7,6 +7,7 @@ rule render_table:
     input:
         files=rendering.files,
         views=rendering.view_files,
+        identity=identity("render_table", code=("render_artifact",)),
     output:
         record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/tables/{artifact}.csv",
@@ -26,7 +27,6 @@ rule render_table:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("render_artifact"),
         artifact=rendering.artifact,
         reads=rendering.reads,
         entries=rendering.entries,
@@ -36,6 +36,10 @@ rule render_table:
 
 
 use rule render_table as render_figure with:
+    input:
+        files=rendering.files,
+        views=rendering.view_files,
+        identity=identity("render_figure", code=("render_artifact",)),
     output:
         record="results/<study>/rendered/{artifact}.json",
         csv="results/<study>/figures/{artifact}.csv",
@@ -59,8 +63,8 @@ rule record_provenance:
         manifests=[pair.passes for pair in PLAN.reading_pairs],
         read_of_hub=PLAN.records_of_hub,
         # not read: the record is rewritten whenever the results change
-        tables=PLAN.tables,
-        figures=PLAN.figures,
+        records=PLAN.records_of_rendering("all"),
+        identity=identity("record_provenance"),
     output:
         provenance="results/<study>/provenance.json",
         # the old file is kept while the job runs, because the run may read it
@@ -70,7 +74,6 @@ rule record_provenance:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("record_provenance"),
         config=config,
         configuration=configuration,
     script:
@@ -79,11 +82,14 @@ rule record_provenance:
 
 rule render_report:
     input:
-        tables=PLAN.tables,
-        figures=PLAN.figures,
+        records=PLAN.records_of_rendering("all"),
+        # of which the records have the SHA-256
+        tables=ancient(PLAN.tables),
+        figures=ancient(PLAN.figures),
         provenance="results/<study>/provenance.json",
         prefixes=PLAN.prefixes,
         seals="results/<study>/seals.json" if PLAN.is_sealed else [],
+        identity=identity("render_report"),
     output:
         report="results/<study>/report.html",
         headline="results/<study>/headline.txt",
@@ -92,7 +98,6 @@ rule render_report:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("render_report"),
         study=STUDY.name,
         title=lambda wildcards: STUDY.title,
         configuration=configuration,
@@ -108,6 +113,7 @@ rule check_artifacts:
     input:
         records=lambda wildcards: PLAN.records_of_rendering(wildcards.target),
         report=lambda wildcards: rules.render_report.output.report if wildcards.target == "all" else [],
+        identity=identity("check_artifacts", code=()),
     output:
         "results/<study>/rendered/{target}.txt",
     log:

@@ -8,6 +8,7 @@ rule score_methods:
         answers=pair.answers,
         calibration=pair.calibration,
         released_scores=model.released_scores,
+        identity=identity("score_methods"),
     output:
         "results/<study>/scores/{model}/{benchmark}.parquet",
     log:
@@ -16,7 +17,6 @@ rule score_methods:
     conda:
         "../../envs/pretrace.yaml"
     params:
-        code=code_digest("score_methods"),
         runs=pair.run_parameters,
         inputs=pair.method_inputs,
         language=benchmark.entry.language,

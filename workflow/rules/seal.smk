@@ -6,6 +6,7 @@ rule seal_plan:
     input:
         texts=PLAN.user_texts,
         checkpoints=PLAN.sealed_checkpoints,
+        identity=identity("seal_plan", code=()),
     output:
         # earlier seals are kept, and the new one follows them
         update("results/<study>/seals.json"),
@@ -15,6 +16,5 @@ rule seal_plan:
         "../../envs/pretrace.yaml"
     params:
         plan=PLAN.sealed(config),
-        contents=[content_of(path) for path in PLAN.user_texts],
     script:
         "../../scripts/seal_plan.py"

@@ -11,6 +11,7 @@ rule make_view:
         source=view.source,
         checkpoint=view.writer.checkpoint,
         prompts=view.prompts,
+        identity=identity("make_view"),
     output:
         "results/views/{view}.parquet",
     log:
@@ -26,12 +27,10 @@ rule make_view:
         mem_mb=each_attempt(view.resources.mem_mb),
         runtime=each_attempt(view.resources.runtime),
     params:
-        code=code_digest("make_view"),
         benchmark=view.benchmark.name,
         view=view.name,
         way=view.way,
         entry=view.entry,
-        content=view.content,
         answers="results/api/answers.sqlite",
         device=config["device"],
         batch_tokens=config["batch_tokens"],

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import NamedTuple
 
@@ -121,7 +121,8 @@ def read_checkpoint(checkpoint_json: Path) -> Checkpoint:
     record = read_json(checkpoint_json)
     if not isinstance(record, dict) or record.get("digest") != digest(record.get("files")):
         raise InputError(f"{checkpoint_json} is not a whole checkpoint record. Delete it and run again.")
-    return Checkpoint(**record | {"path": Path(record["path"])})
+    known = {field.name: record[field.name] for field in fields(Checkpoint) if field.name in record}
+    return Checkpoint(**known | {"path": Path(record["path"])})
 
 
 @contextmanager

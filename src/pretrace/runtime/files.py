@@ -99,19 +99,36 @@ def parquet_writer(path: str | Path, schema: "pa.Schema") -> "Iterator[pq.Parque
 
 
 _SIGNED = b"SHA-256 of the footer: "
+_NOTED = b"note of pretrace: "
 _END = b"PAR1"
 
 
-def _sign_footer(path: Path) -> None:
-    """Put a digest behind the footer: without one, a flipped bit there reads as other values or types.
+def _sign_footer(path: Path, note: bytes = b"") -> None:
+    """Put a note and a digest behind the footer: without one, a flipped bit there reads as other values or types.
 
-    It counts as the footer's last bytes, which readers of Parquet leave alone (pyarrow, pandas, DuckDB, polars).
+    They count as the footer's last bytes, which readers of Parquet leave alone (pyarrow, pandas, DuckDB, polars).
     """
     with path.open("r+b") as file:
-        footer = _footer_of(file)
-        file.seek(-8, os.SEEK_END)
-        signature = _SIGNED + hashlib.sha256(footer).digest()
-        file.write(signature + (len(footer) + len(signature)).to_bytes(4, "little") + _END)
+        signed = _footer_of(file)
+        footer = signed.partition(_SIGNED)[0].partition(_NOTED)[0]
+        noted = footer + (_NOTED + note if note else b"")
+        whole = noted + _SIGNED + hashlib.sha256(noted).digest()
+        file.seek(-8 - len(signed), os.SEEK_END)
+        file.write(whole + len(whole).to_bytes(4, "little") + _END)
+        file.truncate()
+
+
+def add_to_footer(path: str | Path, note: bytes) -> None:
+    """Add a note to a table that `parquet_writer` wrote, or replace it; no data is rewritten."""
+    _sign_footer(Path(path), note)
+
+
+def note_in_footer(path: str | Path) -> bytes:
+    """Read the note of a table; b"" if it has none, or if its footer is not as `parquet_writer` left it."""
+    with Path(path).open("rb") as file:
+        footer, _, digest_of_footer = _footer_of(file).rpartition(_SIGNED)
+    whole = digest_of_footer == hashlib.sha256(footer).digest()
+    return footer.partition(_NOTED)[2] if whole else b""
 
 
 def _footer_of(file: IO[bytes]) -> bytes:
@@ -282,11 +299,18 @@ def content_of(path: str) -> str:
     if about.st_size < LARGE:
         return sha256_file(own)
     key = digest([str(own.resolve()), about.st_size, about.st_ino, about.st_mtime_ns, about.st_ctime_ns])
-    kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
+    kept = _kept_contents()
     if key not in kept:
         kept[key] = sha256_file(own)
         write_json(CONTENTS, kept)
-    return str(kept[key])
+    return kept[key]
+
+
+def _kept_contents() -> dict[str, str]:
+    kept = read_json(CONTENTS) if CONTENTS.is_file() else {}
+    if not isinstance(kept, dict) or not all(isinstance(value, str) for value in kept.values()):
+        raise InputError(f"{CONTENTS} is damaged. Delete it: then the large files are hashed once more.")
+    return kept
 
 
 def digest(value: Any) -> str:

@@ -7,8 +7,8 @@ from pathlib import Path
 from pretrace.runtime.errors import InputError, shorten
 
 SHARED_FOLDERS = (
-    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "logs", "models", "passes", "prefixes",
-    "tokenizers", "views", "works",
+    "answers", "api", "benchmarks", "completions", "corpora", "downloads", "identity", "logs", "models", "passes",
+    "prefixes", "tokenizers", "views", "works",
 )  # fmt: skip
 """The folders of results/ that studies share."""
 

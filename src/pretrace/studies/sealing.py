@@ -8,10 +8,43 @@ from typing import Any
 
 from pretrace.benchmarks.audit_design import count_noun
 from pretrace.benchmarks.passages import first_names
+from pretrace.runtime.errors import InputError
+from pretrace.runtime.files import read_json
 
 Seal = dict[str, Any]
 """`sha256` of the plan, `sealed` (UTC, to the second), `scores_existed` (whether the study had any score then),
 `changes` since the seal before, and the `plan`."""
+
+_KINDS = {"sha256": str, "sealed": str, "scores_existed": bool, "changes": list, "plan": dict}
+
+
+def read_seals(path: Path) -> list[Seal]:
+    """Read the seals of a study, [] if it has none.
+
+    Raises:
+        InputError: the file is damaged, or holds something else.
+    """
+    if not path.exists():
+        return []
+    try:
+        seals = read_json(path)
+    except InputError:
+        seals = None
+    if not isinstance(seals, list) or not all(map(_is_seal, seals)):
+        raise InputError(
+            f"{path} does not hold the seals that pretrace wrote there. Put a copy of it back, or delete it: then the "
+            "plan is sealed once more, and the report says so if scores exist."
+        )
+    return seals
+
+
+def _is_seal(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    if not all(isinstance(value.get(key), kind) for key, kind in _KINDS.items()):
+        return False
+    parts = [value["plan"].get(key) for key in ("files", "checkpoints", "versions")]
+    return all(isinstance(part, dict) for part in parts) and "pretrace" in value["plan"]["versions"]
 
 
 def digest_of(plan: Mapping[str, Any]) -> str:

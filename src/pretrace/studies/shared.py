@@ -19,7 +19,6 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
-from pretrace.runtime.files import content_of
 from pretrace.runtime.hub import Pins, repositories_of
 from pretrace.runtime.schema import OnHub
 from pretrace.studies.registries import E, Entry, downloads_named, own_files, path_of
@@ -98,11 +97,6 @@ class Registered(Generic[E]):
     @property
     def priority(self) -> int:
         return priority(self.study, self.kind, self.slug)
-
-    @property
-    def content(self) -> list[str]:
-        """The SHA-256 of the user's own files that it is read from: a file's time may be older than a result's."""
-        return [content_of(path) for path in own_files(self.entry)]
 
 
 class Model(Registered[ModelEntry]):
@@ -347,13 +341,6 @@ class StoredView:
         if self.name in self.benchmark.entry.views:
             return self.benchmark.entry.views[self.name]
         return self.benchmark.record("views") if self.benchmark.fetches_views else self.benchmark.source
-
-    @property
-    def content(self) -> list[str]:
-        """The SHA-256 of the user's own file that has it."""
-        if path := self.benchmark.entry.views.get(self.name):
-            return [content_of(path)]
-        return [] if self.writer or self.is_computed else self.benchmark.content
 
     @property
     def prompts(self) -> File:

@@ -17,6 +17,7 @@ from pretrace.models.entries import AnswersModel
 from pretrace.questions.collected import check_answers, released_scores
 from pretrace.runtime.code import scripts_folder
 from pretrace.runtime.errors import InputError, printable, shorten
+from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.logs import prepare_terminal, say, warnings_since
 from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
@@ -48,6 +49,7 @@ def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
         for own in (scripts_folder(), folder):
             check_path(own)
         plan = Plan(load_study(config, folder))
+        check_study_file(plan.study)
         for remark in check_user_files(plan, config):
             say(remark, to=sys.stderr)
     except InputError as error:
@@ -63,12 +65,49 @@ def announce(plan: Plan, partitions: str | Path | None = None) -> None:
     Where jobs go to a cluster, `partitions` is the file of its partitions: what none of them takes is told.
     """
     study = plan.study
+    record_study_file(study)
     about = f"about {study.minutes:g} minutes from an empty results/ on 2 cores; " if study.minutes else ""
     say(f"{study.title}; {about}results in results/{study.name}/")
     for path in plan.first:
         say(f"made first: {path}")
     for sentence in small_partitions(plan, Path(partitions)) if partitions else ():
         say(sentence, to=sys.stderr)
+
+
+def study_file(study: Study) -> str:
+    """Return the name of a study of config/, else its file, relative to the working directory if it lies there."""
+    file = study.path.resolve()
+    if file.parent == (study.folder / "studies").resolve():
+        return file.stem
+    return str(file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file)
+
+
+def record_study_file(study: Study) -> None:
+    """Write down whose results those under a study's name are."""
+    write_json(_record_of(study), {"study_file": study_file(study), "sha256": sha256_file(study.path)})
+
+
+def check_study_file(study: Study) -> None:
+    """Check that the results under a study's name are not those of another study file.
+
+    An edited file is the same, and so is one that was moved. Raises `InputError` with both files.
+    """
+    record, file = _record_of(study), study_file(study)
+    known = read_json(record) if record.is_file() else {"study_file": file}
+    if not isinstance(known, dict) or not isinstance(known.get("study_file"), str):
+        raise InputError(
+            f"{record} is damaged. Delete it, if the results beside it are those of {study.path}."
+        )
+    was_moved = not Path(known["study_file"]).exists() and known.get("sha256") == sha256_file(study.path)
+    if known["study_file"] != file and not was_moved:
+        raise InputError(
+            f"{study.path}: study: results/{study.name}/ has the results of another study file of that name, "
+            f"{known['study_file']}. Give this study another name; or, if it is the same study, delete {record}."
+        )
+
+
+def _record_of(study: Study) -> Path:
+    return Path(f"results/{study.name}/study.json")
 
 
 def print_conclusion(plan: Plan) -> None:
