@@ -144,3 +144,20 @@ def test_a_legend_is_as_wide_as_its_figure_allows():
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 6.8) == 4
     assert legend_columns(["Loss", "Zlib", "Min-K%", "Blind"], 2.0) == 2
     assert legend_columns(["a very long name of a method"] * 4, 3.3) == 1
+
+
+@pytest.mark.parametrize(
+    ("drawn", "told"),
+    [
+        ({"a": [0.5, 0.6], "b": [0.5, 0.6], "c": [0.5, 0.7]}, ["speeches: A and B lie on one line."]),
+        ({name: [0.5, 0.6] for name in "abcd"}, []),  # so many are drawn side by side
+        ({"a": [0.5], "b": [0.5], "c": [0.4]}, ["speeches: A and B lie on one line."]),  # level lines
+    ],
+)
+def test_lines_that_hide_each_other_are_told(drawn, told):
+    rows = [
+        {"series": name, "x": float(place) if len(values) > 1 else float("nan"), "value": value}
+        for name, values in drawn.items() for place, value in enumerate(values)
+    ]  # fmt: skip
+    facet = Facet("speeches", pd.DataFrame(rows), "x")
+    assert lines.hidden_lines(facet, {name: name.upper() for name in drawn}) == told

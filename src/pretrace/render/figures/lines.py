@@ -140,11 +140,11 @@ def method_lines(artifact: Artifact, results: Results) -> Drawing:
     hidden: list[str] = []
     if draw_all is draw_lines:
         for facet in facets:
-            hidden += _hidden_lines(facet, names)
+            hidden += hidden_lines(facet, names)
     return Drawing(draw_all(facets, styles, names), data, " ".join(cautions)).with_notes(hidden)
 
 
-def _hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
+def hidden_lines(facet: Facet, names: Mapping[str, str]) -> list[str]:
     """Return a sentence for each group of lines that lie on one another: level ones, and those without a shift."""
     curves = facet.frame.loc[facet.frame["x"].notna(), "series"].nunique()
     are_shifted = curves > FEW_LINES if facet.banded is None else not facet.banded
