@@ -2,24 +2,29 @@
 
 from pathlib import Path
 
+from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.questions.answerers import answerer_of
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.files import read_parquet, write_json, write_parquet
 from pretrace.runtime.jobs import run_job
+from pretrace.runtime.left import work_left
 from pretrace.runtime.schema import read_keys
 from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
+share = JobShare.from_name(snakemake.wildcards.get("share", ""))
 
 with (
     run_job(snakemake),
+    work_left(Path(snakemake.output[0])) as note_left,
     answerer_of(
         snakemake.params.entry,
         name,
         model=snakemake.wildcards.model,
         checkpoint_json=snakemake.input.checkpoint,
-        store=Path(snakemake.params.answers),
+        api_answers=Path(snakemake.params.answers),
+        local_answers=Path(snakemake.params.store),
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,
@@ -35,6 +40,11 @@ with (
         answerer=answerer,
         wording=read_keys(Path(snakemake.input.prompts), Wording),
         name=name,
+        share=share or WHOLE,
+        note_left=note_left,
     )
-    write_parquet(snakemake.output.answers, answers)
-    write_json(snakemake.output.times, times)
+    if share is None:
+        write_parquet(snakemake.output.answers, answers)
+        write_json(snakemake.output.times, times)
+    else:  # its answers are in the store
+        write_json(snakemake.output[0], {"share": share.number, "of": share.total, "rows": len(answers)})

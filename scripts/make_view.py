@@ -31,7 +31,8 @@ def written():
         name,
         model=writer,
         checkpoint_json=checkpoint,
-        store=Path(snakemake.params.answers),
+        api_answers=Path(snakemake.params.answers),
+        local_answers=Path(snakemake.params.store),
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
         batch_tokens=snakemake.params.batch_tokens,
         threads=snakemake.params.threads,

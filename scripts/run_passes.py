@@ -3,7 +3,8 @@
 from contextlib import contextmanager
 from pathlib import Path
 
-from pretrace.passes.job import JobShare, run
+from pretrace.passes.job import run
+from pretrace.passes.shares import JobShare
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.jobs import run_job
 from pretrace.views.prefixes import evaluated_reader, shots_reader

@@ -7,7 +7,7 @@ from made_up_jobs import full_request as request
 
 from pretrace.passes.engine import Engine
 from pretrace.passes.index import PassIndex
-from pretrace.passes.job import JobShare
+from pretrace.passes.shares import JobShare
 from pretrace.runtime.files import sha256_file
 
 MANY = [f"{text} It is number {number}." for number in range(12) for text in TEXTS]

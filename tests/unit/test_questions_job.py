@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from pretrace.questions.answering import Advance, Letters, Prompt, Reply, split_units
+from pretrace.questions.answering import Advance, Letters, Prompt, Question, Reply, split_units
 from pretrace.questions.job import answer_questions
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import ANSWER_SCHEMA
@@ -23,12 +23,15 @@ TRUE = "We saw Alice there, and Alice smiled at the {}"
 class Scripted:
     """Answers as a model that knows the true passages: the letter, the continuation or the name in the prompt."""
 
-    chat, tokenizer = True, None
+    chat, tokenizer, seconds = True, None, 0.0
 
     def __init__(self, truth: Sequence[str], *, refuse: bool = False) -> None:
         self.truth, self.refuse, self.asked = truth, refuse, []
 
-    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
+    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
+        return [self._letters(question.prompts, progress) for question in questions]
+
+    def _letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
         self.asked += prompts
         progress(len(prompts))
         return [self._letter(prompt) for prompt in prompts]
@@ -40,7 +43,10 @@ class Scripted:
         right = next(letter for letter, text in lines.items() if text in self.truth)
         return Letters(tuple(0.7 if letter == right else 0.1 for letter in "ABCD"), right)
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
+    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
+        return [self._replies(question.prompts, units, progress) for question in questions]
+
+    def _replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
         self.asked += prompts
         progress(len(prompts))
         if self.refuse:

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 from made_up_jobs import target_of
+from made_up_questions import answerer_on, letters_of, replies_of
 
 import tiny_models
 from pretrace.passes.features import Features
 from pretrace.questions import local, tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt, split_units
-from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.tree import Reader, tree_of
 from pretrace.runtime.errors import InputError
 
@@ -118,6 +118,15 @@ def questions(count=24):
     ]
 
 
+@pytest.fixture
+def answerer(tmp_path):
+    """Makes the answerer of a target with these batches."""
+    return lambda target, batch_tokens=300: answerer_on(target, tmp_path, batch_tokens)
+
+
+FRAME = Prompt("Which?\nA. A\nB. B\nC. C\nD. D\n:", "Choose.")
+
+
 def expected_letters(loaded, prompts, spelled):
     """p of the letters from whole softmaxes in float64, one prompt at a time, and the tokens each is read as."""
     tokenizer, model = loaded.tokenizer, loaded.load()
@@ -138,10 +147,10 @@ def expected_letters(loaded, prompts, spelled):
 
 
 @pytest.mark.parametrize("kind", ["llama", "gpt_neox", "gemma2", "mamba", "rwkv"])
-def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
+def test_letters_are_those_of_each_prompt_alone(target, answerer, short_branches, kind):
     """One spelling a letter here: the tiny tokenizer never merges a space with one."""
     loaded, done = target(kind), []
-    answers = LocalAnswerer(loaded, "tiny", 300).letters(questions(), done.append)
+    answers = letters_of(answerer(loaded), questions(), done.append, frame=FRAME)
     expected = expected_letters(loaded, questions(), lambda letter: [letter])
     np.testing.assert_allclose([letters.probabilities for letters in answers], expected, atol=TOLERANCE)
     assert [letters.answer for letters in answers] == [OPTION_LETTERS[row.argmax()] for row in expected]
@@ -149,7 +158,9 @@ def test_letters_are_those_of_each_prompt_alone(target, short_branches, kind):
     assert {letters.reason for letters in answers} == {None}
 
 
-def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypatch, short_branches):
+def test_the_letter_at_the_second_token_is_read_in_one_spelling(
+    target, answerer, monkeypatch, short_branches
+):
     """As DE-COP's code reads LLaMA-2: whatever the first token is; another spelling of A counts for nothing."""
     loaded = target("llama")
     tokenizer, model = loaded.tokenizer, loaded.load()
@@ -157,49 +168,48 @@ def test_the_letter_at_the_second_token_is_read_in_one_spelling(target, monkeypa
     spelled[5] = " A"
     monkeypatch.setattr(tokenizer, "batch_decode", lambda ids: spelled)
     prompts = [replace(question, written=1) for question in questions(4)]
-    answerer = LocalAnswerer(loaded, "tiny", 300)
+    model_here = answerer(loaded)
     letters = [tokenizer(letter, add_special_tokens=False)["input_ids"][-1] for letter in OPTION_LETTERS]
-    ids = [greedy(model, answerer._ids(prompt), 1) for prompt in prompts]
+    ids = [greedy(model, model_here._ids(prompt), 1) for prompt in prompts]
     expected = torch.tensor(alone(model, ids))[:, letters].double().softmax(1)
-    answers = answerer.letters(prompts, lambda _: None)
+    answers = letters_of(model_here, prompts)
     np.testing.assert_allclose([question.probabilities for question in answers], expected, atol=TOLERANCE)
 
 
-def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target):
+def test_a_model_that_cannot_go_on_is_not_asked_for_a_later_token(target, answerer):
     prompts = [replace(question, written=1) for question in questions(2)]
     with pytest.raises(InputError, match=r"tiny cannot continue .* after 1 tokens that the model writes"):
-        LocalAnswerer(target("mamba"), "tiny", 300).letters(prompts, lambda _: None)
+        letters_of(answerer(target("mamba")), prompts)
 
 
-def test_every_spelling_of_a_letter_counts(target, monkeypatch):
+def test_every_spelling_of_a_letter_counts(target, answerer, monkeypatch):
     loaded = target("llama")
     written = loaded.tokenizer.batch_decode([[id] for id in range(len(loaded.tokenizer))])
     written[5:9] = [" A", "A\n", "A.", "AB"]
     monkeypatch.setattr(loaded.tokenizer, "batch_decode", lambda ids: written)
-    answerer = LocalAnswerer(loaded, "tiny", 300)
     also = [loaded.tokenizer.convert_ids_to_tokens(id) for id in (5, 6)]
     expected = expected_letters(
         loaded, questions(3), lambda letter: [letter, *(also if letter == "A" else [])]
     )
-    probabilities = [letters.probabilities for letters in answerer.letters(questions(3), lambda _: None)]
+    probabilities = [letters.probabilities for letters in letters_of(answerer(loaded), questions(3))]
     np.testing.assert_allclose(probabilities, expected, atol=TOLERANCE)
 
 
-def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target):
+def test_a_prompt_beyond_the_context_is_unusable_and_says_so(target, answerer):
     long = Prompt("word " * 200)
-    answerer = LocalAnswerer(target("llama"), "tiny", 300)
-    first, second = answerer.letters([long, questions(1)[0]], lambda _: None)
+    model = answerer(target("llama"))
+    first, second = letters_of(model, [long, questions(1)[0]])
     assert (first.probabilities, first.answer, first.reason) == (None, None, local.TOO_LONG)
     assert second.answer in OPTION_LETTERS
-    assert answerer.replies([long], 4, lambda _: None)[0].reason == local.TOO_LONG
+    assert replies_of(model, [long], 4)[0].reason == local.TOO_LONG
 
 
 @pytest.mark.parametrize("kind", ["llama", "mamba"])
-def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
+def test_replies_are_greedy_and_those_of_each_prompt_alone(target, answerer, kind):
     loaded = target(kind)
     prompts = [Prompt(text) for text in ("The state", "A number of", "In 1934 the", "The union", "x")]
     done = []
-    replies = LocalAnswerer(loaded, "tiny", 60).replies(prompts, 6, done.append)
+    replies = replies_of(answerer(loaded, 60), prompts, 6, done.append)
     assert sum(done) == len(prompts)
     model, tokenizer = loaded.load(), loaded.tokenizer
     for prompt, reply in zip(prompts, replies, strict=True):
@@ -208,9 +218,9 @@ def test_replies_are_greedy_and_those_of_each_prompt_alone(target, kind):
         assert reply.text == tokenizer.decode(written, skip_special_tokens=True)
 
 
-def test_a_text_is_split_by_the_models_own_tokens(target):
+def test_a_text_is_split_by_the_models_own_tokens(target, answerer):
     loaded = target("llama")
-    tokenizer, text = LocalAnswerer(loaded, "tiny", 60).tokenizer, "The state of the union is strong."
+    tokenizer, text = answerer(loaded).tokenizer, "The state of the union is strong."
     ids = loaded.tokenizer(text, add_special_tokens=False)["input_ids"]
     first, second = split_units(text, 5, tokenizer)
     assert first + second == loaded.tokenizer.decode(ids[:10])
@@ -235,13 +245,13 @@ SILENT = TEMPLATE.replace("{% for m in messages %}", "{% for m in messages if m[
         (SILENT, "<user>Choose.\n\nWhich?\n<assistant>"),
     ],
 )
-def test_a_chat_model_is_asked_by_its_template(target, monkeypatch, template, expected):
+def test_a_chat_model_is_asked_by_its_template(target, answerer, monkeypatch, template, expected):
     loaded = target("llama")
     monkeypatch.setattr(loaded.tokenizer, "chat_template", template)
-    answerer = LocalAnswerer(loaded, "tiny", 60)
-    assert answerer.chat is (template is not None)
-    assert loaded.tokenizer.decode(answerer._ids(Prompt("Which?", "Choose."))) == expected
-    assert loaded.tokenizer.decode(answerer._ids(Prompt("[Which?]", templated=True))) == "<s>[Which?]"
+    asked = answerer(loaded)
+    assert asked.chat is (template is not None)
+    assert loaded.tokenizer.decode(asked._ids(Prompt("Which?", "Choose."))) == expected
+    assert loaded.tokenizer.decode(asked._ids(Prompt("[Which?]", templated=True))) == "<s>[Which?]"
 
 
 def test_bfloat16_letters_are_summed_in_float32(target):

@@ -3,6 +3,7 @@
 import math
 
 import pytest
+from made_up_questions import letters_of, replies_of
 
 import tiny_models
 from llama_server import llama_server
@@ -25,10 +26,6 @@ def answerer(tmp_path, quick_retries):
         )
 
 
-def silent(count):
-    pass
-
-
 def chat_logprobs(**tokens):
     listed = [{"token": token, "logprob": math.log(share)} for token, share in tokens.items()]
     return {"content": [{"token": "x", "logprob": 0.0, "top_logprobs": listed}]}
@@ -46,7 +43,7 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
     bodies = []
     logprobs = chat_logprobs(**{"A": 0.1, " A": 0.2, "B": 0.3, " c": 0.1, "\nD": 0.15, "The": 0.1})
     with Loopback(recording(bodies, message("B", logprobs=logprobs))) as server:
-        first, second = answerer(server.url, top_logprobs=6).letters(PROMPTS, silent)
+        first, second = letters_of(answerer(server.url, top_logprobs=6), PROMPTS)
     assert first == second
     assert first.probabilities == pytest.approx((0.4, 0.4, 0, 0.2))
     assert first.answer in ("A", "B")
@@ -67,7 +64,7 @@ def test_letters_of_a_chat_endpoint_are_the_shares_of_their_spellings(answerer):
 )
 def test_letters_at_a_later_token_or_without_log_probabilities_are_an_error(answerer, prompt, says):
     with Loopback(lambda path, body: message("B")) as server, pytest.raises(InputError, match=says):
-        answerer(server.url, top_logprobs=5).letters([prompt], silent)
+        letters_of(answerer(server.url, top_logprobs=5), [prompt])
 
 
 def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
@@ -76,7 +73,7 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
     answer = completion("B", logprobs={"tokens": ["B"], "token_logprobs": [top["B"]], "top_logprobs": [top]})
     with Loopback(recording(bodies, answer)) as server:
         model = answerer(server.url, endpoint="completions", top_logprobs=4, logit_bias=BIAS)
-        letters = model.letters(PROMPTS[:1], silent)
+        letters = letters_of(model, PROMPTS[:1])
     assert letters[0].probabilities == pytest.approx((0.2, 0.5, 0.2, 0.1))
     assert letters[0].answer == "B"
     assert bodies[0][0] == "/v1/completions"
@@ -88,7 +85,7 @@ def test_letters_of_a_completions_endpoint_with_a_bias(answerer):
 
 def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
     with Loopback(lambda path, body: message("The", logprobs=chat_logprobs(The=0.9, An=0.1))) as server:
-        letters = answerer(server.url, top_logprobs=2).letters(PROMPTS[:1], silent)
+        letters = letters_of(answerer(server.url, top_logprobs=2), PROMPTS[:1])
     assert letters == [Letters(None, None, "no letter among the most probable tokens")]
 
 
@@ -97,16 +94,16 @@ def test_no_letter_among_the_log_probabilities_is_unusable(answerer):
 )
 def test_answers_in_text_are_parsed_strictly(answerer, text, letter):
     with Loopback(lambda path, body: message(text)) as server:
-        letters = answerer(server.url).letters(PROMPTS[:1], silent)[0]
+        letters = letters_of(answerer(server.url), PROMPTS[:1])[0]
     assert letters == Letters(None, letter, None if letter else "no letter in the answer")
 
 
 def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
     bodies = []
     with Loopback(recording(bodies, message("one two three four five"))) as server:
-        assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply("one two three")]
+        assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [Reply("one two three")]
         assert bodies[0][1]["max_tokens"] > 3
-        assert answerer(server.url, tiny_models.tiny_tokenizer()).replies(PROMPTS[:1], 3, silent) == [
+        assert replies_of(answerer(server.url, tiny_models.tiny_tokenizer()), PROMPTS[:1], 3) == [
             Reply("one two three four five")
         ]
         assert bodies[1][1]["max_tokens"] == 3
@@ -115,7 +112,7 @@ def test_replies_are_cut_to_the_units_and_refusals_have_a_reason(answerer):
     filtered = message("so", finish_reason="content_filter")
     for answer, reason in ((filtered, "filtered by the API"), (refused, "the model refused")):
         with Loopback(lambda path, body, answer=answer: answer) as server:
-            assert answerer(server.url).replies(PROMPTS[:1], 3, silent) == [Reply(None, reason)]
+            assert replies_of(answerer(server.url), PROMPTS[:1], 3) == [Reply(None, reason)]
 
 
 def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path):
@@ -124,11 +121,11 @@ def test_a_real_server_gives_letters_that_agree_with_its_text(answerer, tmp_path
     with llama_server(tmp_path) as url:
         for endpoint in ("chat", "completions"):
             model = answerer(url, endpoint=endpoint, top_logprobs=20)
-            for letters in model.letters(prompts, silent):
+            for letters in letters_of(model, prompts):
                 assert sum(letters.probabilities) == pytest.approx(1)
                 assert (
                     letters.answer == OPTION_LETTERS[letters.probabilities.index(max(letters.probabilities))]
                 )
-        replies = answerer(url).replies(prompts, 5, silent)
+        replies = replies_of(answerer(url), prompts, 5)
         assert all(reply.text for reply in replies)
-        assert answerer(url).replies(prompts, 5, silent) == replies
+        assert replies_of(answerer(url), prompts, 5) == replies

@@ -9,7 +9,8 @@ import yaml
 
 from pretrace.questions.answering import letter_in, split_units
 from pretrace.questions.cloze import mask, matches, name_given
-from pretrace.questions.job import longest_option, odd_one_out, similar
+from pretrace.questions.controls import longest_option, odd_one_out
+from pretrace.questions.job import similar
 from pretrace.questions.prompts import Wording
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import read_keys

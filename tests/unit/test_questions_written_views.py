@@ -1,5 +1,6 @@
 """Paraphrases by a model, parsed strictly and asked for again; each answer stored once."""
 
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -116,7 +117,7 @@ def writer_by(entry, folder):
     """Who writes, by what an entry says: the API that it names, else the checkpoint of the folder."""
     return answerer_of(
         entry, "tested", model="tested", checkpoint_json="" if "api" in entry else folder / "tiny.json",
-        store=folder / "a.sqlite",
+        api_answers=folder / "a.sqlite", local_answers=folder / "answers",
         budget_usd=0, batch_tokens=64, threads=1, device="cpu", gpus=0,
     )  # fmt: skip
 
@@ -151,6 +152,7 @@ def test_a_checkpoint_writes_the_same_in_the_same_round_alone(tmp_path):
             return writer.write(which, [8] * len(which), again, lambda n: None)
 
     together = written(prompts, 0)
+    shutil.move(tmp_path / "answers", tmp_path / "before")
     assert written(prompts[1:2], 0) == together[1:2]
     assert together[2] == Reply(None, "longer than the model's context", skipped=True)
     assert all(reply.text for reply in together[:2])

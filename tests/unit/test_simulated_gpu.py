@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from made_up_jobs import target_of
+from made_up_questions import answerer_on, letters_of
 
 import tiny_models
 from pretrace.models.checkpoint import register_local
@@ -22,7 +23,6 @@ from pretrace.passes.sharing import SharedCache, SteppedState
 from pretrace.passes.statistics import OutputHead
 from pretrace.questions import tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
-from pretrace.questions.local import LocalAnswerer
 from pretrace.questions.tree import Reader
 from pretrace.runtime.errors import InputError
 from simulated_gpu import SimulatedGPUs, spread
@@ -70,14 +70,13 @@ def passes(engine, prompt_prefix):
     return engine.statistics(WINDOW, prompt_prefix, statistics="full")
 
 
-def letters(target, model, counts=(0, 1)):
+def letters(target, model, folder, counts=(0, 1)):
     """Of the first token and, where a tree goes on, of the one after it."""
-    answerer = LocalAnswerer(
-        replace(target, device="cuda"), "tiny", BUDGET
-    )  # what is faster on a CPU is not asked
+    # what is faster on a CPU is not asked
+    answerer = answerer_on(replace(target, device="cuda"), folder, BUDGET)
     answerer._model = model
     prompts = [[replace(prompt, written=count) for prompt in PROMPTS] for count in counts]
-    return [answer.probabilities for part in prompts for answer in answerer.letters(part, lambda _: None)]
+    return [answer.probabilities for part in prompts for answer in letters_of(answerer, part)]
 
 
 def same(computed, expected):
@@ -102,11 +101,11 @@ def test_a_gpu_keeps_the_sums_of_narrow_weights_in_float32(gpus):
         for number in (1, 2)
     ],
 )
-def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, kind, number):
+def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, tmp_path, kind, number):
     here, target = tiny_model(kind), target_of(tiny_checkpoint(kind))
     counts = (0,) if kind == "mamba" else (0, 1)
     expected = [passes(Engine(here, kind, BUDGET), prompt_prefix) for prompt_prefix in (PLAIN, PREFIX)]
-    expected_letters = letters(target, here, counts)
+    expected_letters = letters(target, here, tmp_path / "cpu", counts)
     with SimulatedGPUs():
         model = on_gpu(kind, number)
         engine = Engine(model, kind, BUDGET)
@@ -115,7 +114,7 @@ def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, kind,
             same(passes(engine, prompt_prefix), values)
         assert engine.sharing is (SteppedState if kind == "mamba" else SharedCache)
         assert engine.batch_tokens == BUDGET
-        same(letters(target, model, counts), expected_letters)
+        same(letters(target, model, tmp_path / "gpu", counts), expected_letters)
 
 
 def a_pass(model):
@@ -131,7 +130,8 @@ def questions(model):
 
     def read():
         with torch.inference_mode():
-            for places, numbers in reader.answers(reader.tree(prompts, 0), lambda read: read[:3] * 1):
+            root, past = reader.tree(prompts, 0, prompts[0][:3])
+            for places, numbers in reader.answers(root, lambda read: read[:3] * 1, past):
                 for place in places:
                     answers[place] = numbers.tolist()
         return answers
@@ -154,7 +154,7 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
 
 
 def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
-    tiny_checkpoint, on_gpu, gpus, monkeypatch
+    tiny_checkpoint, on_gpu, gpus, tmp_path, monkeypatch
 ):
     def full(*_):
         raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
@@ -164,7 +164,7 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
     with pytest.raises(InputError, match="does not fit into memory; set max_length"):
         passes(Engine(model, "tiny", 200), PREFIX)
     with pytest.raises(InputError, match="do not fit into memory; set max_length"):
-        letters(target, model)
+        letters(target, model, tmp_path)
 
 
 def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, monkeypatch):

@@ -142,7 +142,9 @@ def test_a_study_behind_an_api(served):
         shutil.rmtree(project.path / "results" / made)
     second = run(project, "all")
     assert server.requests == requests
-    assert set(server.answered.values()) == {0, 1} or set(server.answered.values()) == {1}
+    # twice: two prompts of each probe
+    assert set(server.answered.values()) <= {0, 1, 2}
+    assert list(server.answered.values()).count(2) <= 2 * 2
     assert "Nothing to be done" in run(project, "all").stdout
     told = run(project, "estimate").stdout
     assert "Stored already, and not asked again" in told

@@ -167,6 +167,11 @@ def each_attempt(amount):
     return lambda wildcards, attempt: attempt * amount(wildcards)
 
 
+def minutes_left(stage):
+    """Time for passes or answers of a pair: what a killed job left to do, at most `max_runtime`."""
+    return lambda wildcards, attempt: pair(wildcards).minutes(stage, wildcards.get("share", ""), attempt)
+
+
 # no input, because Snakemake takes braces in a file's name for wildcards
 def configuration(wildcards):
     """The text of the study file."""

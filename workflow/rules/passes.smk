@@ -26,7 +26,7 @@ rule run_passes:
     resources:
         gpu=model.resources.gpu,
         mem_mb=each_attempt(model.resources.mem_mb),
-        runtime=each_attempt(model.resources.runtime),
+        runtime=minutes_left("passes"),
     params:
         study=STUDY.name,
         requests=pair.pass_requests,

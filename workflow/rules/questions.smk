@@ -12,6 +12,7 @@ rule answer_questions:
         seal=seal_of_study(),
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
+        shares=pair.answer_shares,
         identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
@@ -27,18 +28,34 @@ rule answer_questions:
     resources:
         gpu=model.resources.gpu,
         mem_mb=each_attempt(model.resources.mem_mb),
-        runtime=each_attempt(model.resources.runtime),
+        runtime=minutes_left("answers"),
     params:
         requests=pair.answer_requests,
         kind=benchmark.entry.question,
         entry=model.answering,
         answers="results/api/answers.sqlite",
+        store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: a bf16 result depends on it
         threads=model.resources.threads,
     script:
         "../../scripts/answer_questions.py"
+
+
+# One of the jobs that share the questions of a pair; answer_questions then finds every answer stored.
+use rule answer_questions as answer_share with:
+    input:
+        benchmark="results/benchmarks/{benchmark}.parquet",
+        checkpoint=model.tokenizer,
+        seal=seal_of_study(),
+        views=pair.views_of_options,
+        prompts="<config>/prompts/de_cop.yaml",
+        identity=identity("answer_share", code=("answer_questions",)),
+    output:
+        "results/answers/{model}/{benchmark}/<study>.{share}.json",
+    log:
+        "results/logs/answer_questions/{model}/{benchmark}/<study>.{share}.log",
 
 
 use rule answer_questions as ask_questions with:

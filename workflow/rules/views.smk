@@ -32,6 +32,7 @@ rule make_view:
         way=view.way,
         entry=view.entry,
         answers="results/api/answers.sqlite",
+        store="results/answers/store",
         device=config["device"],
         batch_tokens=config["batch_tokens"],
         # not the directive's value, which Snakemake lowers to --cores: the written text depends on it

@@ -17,13 +17,14 @@ class Resources(Keys):
     gpu: Annotated[int, Field(ge=0)] = 0
     """GPUs."""
     jobs: Annotated[int, Field(ge=1, le=10_000)] = 1
-    """Jobs that read a benchmark together, for millions of texts: each reads a share of the texts in chunks of about
-    260,000 tokens, then one more job joins them. Each loads the model and takes the resources named here. The number
-    changes no byte of a result. On Slurm the jobs are one array."""
+    """Jobs that read a benchmark together, and answer its questions together: each does a share of the texts and
+    questions, then one more job joins them. Each loads the model and takes the resources named here. The number changes
+    no byte of a result. On Slurm the jobs are one array."""
     mem_mb: Maybe[Count] = None
     """Memory in MB."""
     runtime: Maybe[Count] = None
-    """Minutes."""
+    """Minutes. A job of passes or questions that goes on after another asks for what is left of them, and for at most
+    `max_runtime` of config.yaml."""
 
 
 class Training(Keys):

@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -18,6 +18,8 @@ from pretrace.runtime.logs import log
 
 _Started = tuple[list[list[int]], torch.Tensor]
 """A batch, each text by its places in the window, and its statistics, which a GPU may still be computing."""
+
+Work = TypeVar("Work")
 
 
 class Engine:
@@ -71,7 +73,7 @@ class Engine:
         todo.sort(key=lambda indices: -len(window[indices[0]].tokens))
         progress(len(window) - sum(map(len, todo)), 0)
         started = self._started(todo, window, prompt_prefix, statistics)
-        for batch, computed in _collected_late(started, self.features.gpus):
+        for batch, computed in collected_late(started, self.features.gpus):
             arrays = self._arrays([window[indices[0]] for indices in batch], prompt_prefix, computed)
             for indices, values in zip(batch, arrays, strict=True):
                 for index in indices:
@@ -198,11 +200,11 @@ class Engine:
         return torch.cat([last, encoded.read(inputs, prompt_prefix.parts)], dim=1)
 
 
-def _collected_late(batches: Iterable[_Started], count: int) -> Iterator[_Started]:
-    """Each batch when `count` more have been started, so that no GPU waits for the next one."""
-    waiting: deque[_Started] = deque()
-    for batch in batches:
-        waiting.append(batch)
+def collected_late(started: Iterable[Work], count: int) -> Iterator[Work]:
+    """Yield each piece of work when `count` more have been started, so that no GPU waits for the next one."""
+    waiting: deque[Work] = deque()
+    for piece in started:
+        waiting.append(piece)
         if len(waiting) > count:
             yield waiting.popleft()
     yield from waiting

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
@@ -24,10 +24,12 @@ from pretrace.passes.requests import (
     longest_text,
     passes_of,
 )
+from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.passes.store import Store, chunk_table
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
+from pretrace.runtime.left import work_left
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
 from pretrace.views.readings import PassKey, PassRequest
@@ -46,18 +48,6 @@ def no_shots(key: PassKey) -> Sequence[str]:
     shots = key.reading.shots
     name = f"prefix '{shots.prefix.name}', draw {shots.draw}" if shots else ""
     raise InputError(f"a pass asks for {name}, and the shots are not among this job's inputs.")
-
-
-class JobShare(NamedTuple):
-    """One of several jobs that read a model's passes over a benchmark together: `number` from 1 to `total`."""
-
-    number: int
-    total: int
-
-    @classmethod
-    def from_name(cls, name: str) -> "JobShare | None":
-        """Return the share of a name like `2of4`, None for an empty name: the whole."""
-        return cls(*map(int, name.split("of"))) if name else None
 
 
 def run(
@@ -99,15 +89,28 @@ def run(
         log.warning("%s/%s: %s", names["model"], names["benchmark"], remark)
     # a prompt prefix follows the longer ones that begin with it: they are encoded once
     ordered = sorted(planned, key=lambda task: task.prompt_prefix.parts, reverse=True)
-    own = _of_share([chunk for task in ordered for chunk in task.chunks], share or JobShare(1, 1))
-    records = {key: record for key in own if (record := files.record(key))}
+    every = {}
+    for task in ordered:
+        for chunk in task.chunks:
+            every[chunk.key] = chunk
+    own = (share or WHOLE).of([*every.values()], lambda chunk: chunk.tokens)
+    records = {}
+    for chunk in own:
+        record = files.record(chunk.key)
+        if record is not None:
+            records[chunk.key] = record
     name = f"{names['model']}/{names['benchmark']}"
     of_share = f" (share {share.number} of {share.total})" if share else ""
     stored = f"{len(planned)} passes in {len(own)} chunks, {len(records)} of them stored"
     log.info("%s%s: %s", name, of_share, stored)
-    if missing := {key: chunk for key, chunk in own.items() if key not in records}:
-        with _reader(target, name, batch_tokens, threads) as engine:
-            records |= _compute(ordered, missing, engine, gpu_name(target.device), files, name)
+    missing = {chunk.key: chunk for chunk in own if chunk.key not in records}
+    if missing:
+        whole = sum(chunk.tokens for chunk in own)
+        with work_left(manifest) as note_left, _reader(target, name, batch_tokens, threads) as engine:
+            gpu = gpu_name(target.device)
+            records |= _compute(
+                ordered, missing, engine, gpu, files, name, lambda left: note_left(left / whole)
+            )
     facts = reading | {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
     written = {**names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings}
     written["views"] = [] if share else [task.row(records) for task in planned]
@@ -179,19 +182,6 @@ def _plan_tasks(
     return [tasks[read.key] for read in passes if read.key in tasks]
 
 
-def _of_share(chunks: list[_Chunk], share: JobShare) -> dict[str, _Chunk]:
-    """Return a share's chunks by key: neighbours in the order of computing, about as many tokens as the others'."""
-    every = {chunk.key: chunk for chunk in chunks}
-    total = sum(chunk.tokens for chunk in every.values())
-    own, before = {}, 0
-    for key, chunk in every.items():
-        # a chunk belongs to the share that its middle lies in
-        if int((before + chunk.tokens / 2) * share.total / total) == share.number - 1:
-            own[key] = chunk
-        before += chunk.tokens
-    return own
-
-
 @contextmanager
 def _reader(
     target: "Target | ApiTarget", name: str, batch_tokens: int, threads: int
@@ -216,9 +206,11 @@ def _compute(
     gpu: str | None,
     store: Store,
     name: str,
+    note_left: Callable[[int], None],
 ) -> dict[str, dict[str, Any]]:
-    """Compute and store the missing chunks; returns their records by key."""
+    """Compute and store the missing chunks; returns their records by key. `note_left` is told the tokens to do."""
     records: dict[str, dict[str, Any]] = {}
+    left = sum(chunk.tokens for chunk in missing.values())
     with Progress(name, total=sum(chunk.requests for chunk in missing.values()), unit="texts") as progress:
         for task in ordered:
             wanted = [chunk.key for chunk in task.chunks if chunk.key in missing and chunk.key not in records]
@@ -235,6 +227,8 @@ def _compute(
                     table, cost = _compute_chunk(requests, task, engine, progress)
                     record = store.write(chunk.key, table, cost | {"gpu": gpu})
                 records[chunk.key] = record
+                left -= chunk.tokens
+                note_left(left)
             log.info("%s: %s", task.read.key.name, cost_line(cost_of([records[key] for key in wanted])))
     return records
 

@@ -1,4 +1,4 @@
-"""The content-addressed store of chunks of passes: {key}.parquet, and {key}.json with its SHA-256 and cost.
+"""The content-addressed store of chunks of passes and answers: {key}.parquet, {key}.json with its SHA-256 and cost.
 
 The record is written last: a file without one was not finished. Neither is ever changed, so that jobs may
 share a store, and what a failed or killed job had finished is found by the next.
@@ -79,6 +79,10 @@ class Store:
                 if time.time() - part.stat().st_mtime > _ABANDONED_AFTER:
                     part.unlink()
                     log.info("removed %s: a killed job left it unfinished", part)
+
+    def stored(self) -> list[str]:
+        """Return the keys of the stored chunks, sorted."""
+        return sorted(record.stem for record in self.path.glob("[!.]*.json"))
 
     def file(self, key: str) -> Path:
         return self.path / f"{key}.parquet"

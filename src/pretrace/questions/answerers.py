@@ -17,7 +17,8 @@ def answerer_of(
     *,
     model: str,
     checkpoint_json: str | Path,
-    store: Path,
+    api_answers: Path,
+    local_answers: Path,
     budget_usd: float,
     batch_tokens: int,
     threads: int,
@@ -25,22 +26,29 @@ def answerer_of(
 ) -> Iterator[Answerer]:
     """Open a model: behind an API if `entry` has `api`, else the checkpoint, loaded as `entry` says.
 
-    An API needs `model`, `store` (of its answers) and `budget_usd`; its `checkpoint_json` is its tokenizer's, or
-    empty. A checkpoint needs `batch_tokens`, `threads` and the `placement`: `device`, `gpus`. `name` begins log lines.
+    An API needs `model`, `api_answers` (the file of its answers) and `budget_usd`; its `checkpoint_json` is its
+    tokenizer's, or empty. A checkpoint needs `local_answers` (the folder of its answers), `batch_tokens`, `threads` and
+    the `placement`: `device`, `gpus`. `name` begins log lines.
     """
     # imports are here, so that models behind APIs need no torch and others need no client
     if "api" in entry:
         from pretrace.models.api.client import connect
         from pretrace.questions.over_api import ApiAnswerer
 
-        with connect(model, entry["api"], store=store, budget_usd=budget_usd) as client:
+        with connect(model, entry["api"], store=api_answers, budget_usd=budget_usd) as client:
             encoding = {key: entry[key] for key in ("special_tokens", "tokenizer_from") if key in entry}
             tokenizer = load_tokenizer(Path(checkpoint_json), **encoding) if checkpoint_json else None
             yield ApiAnswerer(client, tokenizer)
         return
     from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint
-    from pretrace.questions.local import LocalAnswerer
+    from pretrace.questions.local import LocalAnswerer, answered_how
+    from pretrace.questions.stored import StoredAnswers
 
     with torch_settings(threads):
-        yield LocalAnswerer(load_checkpoint(Path(checkpoint_json), **placement, **entry), name, batch_tokens)
+        target = load_checkpoint(Path(checkpoint_json), **placement, **entry)
+        how = answered_how(target, batch_tokens, threads)
+        with StoredAnswers(local_answers, how, name) as stored:
+            answerer = LocalAnswerer(target, name, batch_tokens, stored)
+            yield answerer
+            answerer.finish()

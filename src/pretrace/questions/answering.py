@@ -37,6 +37,21 @@ class Prompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Question:
+    """Prompts that are answered together: a passage's in every order of its options, or some passages' of a document.
+
+    What a model answers depends on the question alone, not on those that are asked before or beside it.
+
+    prompts  each has an answer of its own
+    frame    the prompt with other options in place of the passage's, if it has options: what both begin with is read
+             once for all questions with this frame
+    """
+
+    prompts: Sequence[Prompt]
+    frame: Prompt | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Letters:
     """The answer to a multiple-choice question.
 
@@ -68,9 +83,14 @@ class Reply:
 class Answerer(Protocol):
     """A model that answers and writes: `local.LocalAnswerer`, a checkpoint, or `over_api.ApiAnswerer`.
 
-    Answers have the order of the prompts. A killed method is called again with the same prompts, so an implementation
-    that pays for answers keeps them.
+    Answers have the order of the questions and of their prompts. A killed method is called again with the same
+    questions, so an implementation keeps its answers.
     """
+
+    @property
+    def seconds(self) -> float:
+        """What it took to answer what has been asked so far; of an answer that a checkpoint gave before, what it took
+        then."""
 
     @property
     def chat(self) -> bool:
@@ -80,11 +100,14 @@ class Answerer(Protocol):
     def tokenizer(self) -> Any:
         """The model's own tokenizer, None if it is unknown: texts are then split, and answers cut, in words."""
 
-    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
-        """Return the letter that answers each multiple-choice prompt."""
+    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
+        """Return for each multiple-choice question the letters that answer its prompts."""
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
-        """Return the text that the model writes to each prompt, greedily, at most this many units of `split_units`."""
+    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
+        """Return for each question the texts that the model writes to its prompts, greedily.
+
+        Each has at most this many units of `split_units`.
+        """
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance

@@ -1,12 +1,10 @@
 """The questions of one benchmark, put to one model: the table of its answers."""
 
-import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import groupby
+from itertools import chain, groupby
 from typing import Any
 
 import pandas as pd
@@ -14,6 +12,7 @@ import pyarrow as pa
 
 from pretrace.benchmarks.rows import Row
 from pretrace.benchmarks.slices import Slice, chosen_slices, whole_numbers
+from pretrace.passes.shares import WHOLE, JobShare
 from pretrace.questions.answering import (
     OPTION_LETTERS,
     ORDERS,
@@ -22,9 +21,11 @@ from pretrace.questions.answering import (
     Answerer,
     Letters,
     Prompt,
+    Question,
     split_units,
 )  # fmt: skip
 from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
+from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
 from pretrace.questions.table import ANSWER_SCHEMA
@@ -34,53 +35,11 @@ from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.views import PARAPHRASES
 from pretrace.views.stored import ViewTexts
-from pretrace.views.words import core, word_spans
 
 PASSAGES_AT_ONCE = 32
-"""Passages whose prompts are alive at a time; passages of one document share their header."""
+"""Passages whose prompts are alive at a time, and the most of a document whose texts are written as one question."""
 SIMILAR = 80
 """Similarity, of 100, that a continuation must exceed."""
-
-TextQuestion = tuple[Prompt, str]
-"""A prompt, and the words that answer it."""
-
-
-def longest_option(options: Sequence[str]) -> int:
-    """Return the index of the option with the most words, the first of several.
-
-    On arXivTection the true passage has the most words in over 40 % of the questions.
-    """
-    lengths = [len(_words(option)) for option in options]
-    return lengths.index(max(lengths))
-
-
-def odd_one_out(options: Sequence[str]) -> int:
-    """Return the index of the option that is least like the others, the first of several.
-
-    The likeness of two options is 2 |A and B| / (|A| + |B|) over their words, lower-cased and counted with
-    repetitions. The likeness of an option is its mean with the three others.
-    """
-    words = [Counter(_words(option)) for option in options]
-    likeness = [
-        math.fsum(
-            2 * (own & other).total() / (own.total() + other.total())
-            for other in words[:place] + words[place + 1 :]
-            if own or other
-        )
-        for place, own in enumerate(words)
-    ]
-    return likeness.index(min(likeness))
-
-
-def _words(text: str) -> list[str]:
-    return [word.lower() for span in word_spans(text) if (word := text[slice(*core(text, span))])]
-
-
-CHOICES: dict[str, Callable[[Sequence[str]], int]] = {
-    "longest_option": longest_option,
-    "odd_one_out": odd_one_out,
-}
-"""Control -> function from the four options, in order, to the index of the option that it chooses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +61,47 @@ class Task:
         return QUESTION_METHODS[self.method].options
 
     @property
-    def prompts(self) -> int:
-        """The most prompts that the task has: one that is skipped counts as done at once."""
-        return 0 if self.method in CHOICES else len(self.passages) * (len(ORDERS) if self.has_options else 1)
+    def is_control(self) -> bool:
+        return self.method in CHOICES
+
+    def parts(self) -> "list[Part]":
+        """Return the passages of each question, in order: one with options, else neighbours of a document."""
+        if self.has_options:
+            return [Part(self, [passage]) for passage in self.passages]
+        parts = []
+        for _, group in groupby(self.passages, key=lambda passage: (_slice(passage), passage["document"])):
+            passages = list(group)
+            for start in range(0, len(passages), PASSAGES_AT_ONCE):
+                parts.append(Part(self, passages[start : start + PASSAGES_AT_ONCE]))
+        return parts
 
     def row(self, passage: Row, **answer: Any) -> Row:
         """Make a row of the table of answers; a column that neither passage nor `answer` has is null."""
         return {name: passage.get(name) for name in ANSWER_SCHEMA.names} | self.about | answer
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The passages of a task that one question is about."""
+
+    task: Task
+    passages: list[Row]
+
+    @property
+    def slice(self) -> Slice:
+        return _slice(self.passages[0])
+
+    @property
+    def prompts(self) -> int:
+        """The most prompts that it has: one that is skipped counts as done at once."""
+        if self.task.is_control:
+            return 0
+        return len(self.passages) * (len(ORDERS) if self.task.has_options else 1)
+
+    @property
+    def size(self) -> int:
+        """About how many letters a model reads for it, by which jobs share the questions."""
+        return self.prompts * sum(len(passage["text"]) for passage in self.passages)
 
 
 def answer_questions(
@@ -120,36 +113,66 @@ def answer_questions(
     answerer: Answerer,
     wording: Wording,
     name: str,
+    share: JobShare = WHOLE,
+    note_left: Callable[[float], None] = lambda left: None,
 ) -> tuple[pa.Table, list[Row]]:
     """Ask the questions in `requests` (`studies.plan.answer_requests`); return the sorted table of answers, and times.
 
     The times have a row for each task, subset and length: `task, setting, paraphraser, subset, length, documents,
-    passages, seconds`. Answers that were already stored take no time.
+    passages, seconds`. Answers of an API that were already stored take no time.
 
-    `kind` is the wording of the benchmark's question; `views` has the paraphrasers. Passages that a task cannot ask
-    about have a row with a reason, and the log counts them. Raises `InputError` if the benchmark has no such
-    passages or no paraphrases.
+    `kind` is the wording of the benchmark's question; `views` has the paraphrasers. With a `share`, only its questions
+    are asked. `note_left` is told which share of the prompts is left. Passages that a task cannot ask about have a row
+    with a reason, and the log counts them. Raises `InputError` if the benchmark has no such passages or no paraphrases.
     """
     wording.de_cop.require(kind)
     questions = _Questions(answerer, wording, kind, views)
-    tasks = _tasks(requests, benchmark)
+    parts: list[Part] = []
+    for task in _tasks(requests, benchmark):
+        parts += task.parts()
+    own = share.of(parts, lambda part: part.size)
     rows: list[Row] = []
     times: list[Row] = []
-    with logs.Progress(name, total=sum(task.prompts for task in tasks), unit="prompts") as progress:
-        for task in tasks:
-            answers: list[Row] = []
-            for place, group in groupby(task.passages, key=_slice):
-                start, passages = time.monotonic(), list(group)
-                answers += questions.rows(replace(task, passages=passages), progress.update)
-                counts = {
-                    "documents": len({passage["document"] for passage in passages}),
-                    "passages": len(passages),
-                    "seconds": time.monotonic() - start,
-                }
-                times.append(task.about | {"subset": place.subset, "length": place.length} | counts)
-            _log_skipped(name, task, answers)
-            rows += answers
+    total = sum(part.prompts for part in own)
+    with logs.Progress(name, total=total, unit="prompts") as progress:
+
+        def advance(prompts: int) -> None:
+            progress.update(prompts)
+            note_left(1 - progress.done / total)
+
+        for task, of_task in groupby(own, key=lambda part: part.task):
+            first = len(rows)
+            for place, group in groupby(of_task, key=lambda part: part.slice):
+                of_place = list(group)
+                start, seconds = time.monotonic(), answerer.seconds
+                for some in _at_once(of_place):
+                    rows += questions.rows(task, some, advance)
+                took = time.monotonic() - start if task.is_control else answerer.seconds - seconds
+                times.append(_time_of(task, place, of_place, took))
+            _log_skipped(name, task, rows[first:])
     return pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA), times
+
+
+def _at_once(parts: Sequence[Part]) -> Iterator[list[Part]]:
+    """Yield neighbours with `PASSAGES_AT_ONCE` passages or a few more, whose prompts are alive together."""
+    some: list[Part] = []
+    for part in parts:
+        some.append(part)
+        if sum(len(part.passages) for part in some) >= PASSAGES_AT_ONCE:
+            yield some
+            some = []
+    if some:
+        yield some
+
+
+def _time_of(task: Task, place: Slice, parts: Sequence[Part], seconds: float) -> Row:
+    documents = set()
+    passages = 0
+    for part in parts:
+        documents |= {passage["document"] for passage in part.passages}
+        passages += len(part.passages)
+    counts = {"documents": len(documents), "passages": passages, "seconds": seconds}
+    return task.about | {"subset": place.subset, "length": place.length} | counts
 
 
 def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
@@ -165,90 +188,137 @@ def _log_skipped(name: str, task: Task, rows: list[Row]) -> None:
 
 
 @dataclass(frozen=True)
+class _Choice:
+    """A passage and its four options, the passage's own text first; None if it lacks paraphrases."""
+
+    passage: Row
+    options: list[str] | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Gap:
+    """A passage, the prompt that asks for words of it, and these words; no prompt if it has none to ask for."""
+
+    passage: Row
+    prompt: Prompt | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
 class _Questions:
     answerer: Answerer
     wording: Wording
     kind: str
     views: Mapping[str, ViewTexts]
 
-    def rows(self, task: Task, progress: Advance) -> Iterator[Row]:
+    def rows(self, task: Task, parts: Sequence[Part], progress: Advance) -> Iterator[Row]:
+        """Ask about the parts of a task; yield their rows of the table."""
         if not task.has_options:
-            yield from self._texts(task, progress)
+            yield from self._texts(task, parts, progress)
             return
         if task.paraphraser not in self.views:
             absent = f"view '{task.paraphraser}' is not among this job's inputs"
             raise InputError(f"{absent}; it has the paraphrases.")
-        for start in range(0, len(task.passages), PASSAGES_AT_ONCE):
-            yield from self._choices(task, task.passages[start : start + PASSAGES_AT_ONCE], progress)
+        choices = []
+        for part in parts:
+            choices += [self._choice(task, passage) for passage in part.passages]
+        yield from self._choices(task, choices, progress)
 
-    def _choices(self, task: Task, passages: list[Row], progress: Advance) -> Iterator[Row]:
+    def _choice(self, task: Task, passage: Row) -> _Choice:
+        others = self.views[task.paraphraser].get(passage["text_id"], ())
+        if len(others) < PARAPHRASES:
+            return _Choice(passage, None)
+        return _Choice(passage, [passage["text"], *others[:PARAPHRASES]])
+
+    def _choices(self, task: Task, choices: Sequence[_Choice], progress: Advance) -> Iterator[Row]:
         """Yield 24 rows of each passage, one an order of its options; one row if it lacks paraphrases."""
-        options = {}
-        for passage in passages:
-            others = self.views[task.paraphraser].get(passage["text_id"], ())
-            if len(others) >= PARAPHRASES:
-                options[passage["text_id"]] = [passage["text"], *others[:PARAPHRASES]]
-        answers = self._letters(task, passages, options, progress)
-        if task.method not in CHOICES:
-            progress(len(ORDERS) * (len(passages) - len(options)))
-        for passage in passages:
-            if passage["text_id"] not in options:
-                yield task.row(passage, reason=f"fewer than {PARAPHRASES} paraphrases")
+        letters = self._letters(task, choices, progress)
+        for choice in choices:
+            if choice.options is None:
+                if not task.is_control:
+                    progress(len(ORDERS))
+                yield task.row(choice.passage, reason=f"fewer than {PARAPHRASES} paraphrases")
                 continue
-            for permutation, order in enumerate(ORDERS):
-                letters, true = next(answers), OPTION_LETTERS[order.index(0)]
-                probabilities = letters.probabilities or (None,) * len(OPTION_LETTERS)
+            for permutation, answer in enumerate(next(letters)):
+                true = OPTION_LETTERS[ORDERS[permutation].index(0)]
+                probabilities = answer.probabilities or (None,) * len(OPTION_LETTERS)
                 yield task.row(
-                    passage,
+                    choice.passage,
                     permutation=permutation,
                     true_answer=true,
                     **dict(zip(PROBABILITIES, probabilities, strict=True)),
-                    answer=letters.answer,
-                    correct=None if letters.skipped else letters.answer == true,
-                    reason=letters.reason,
+                    answer=answer.answer,
+                    correct=None if answer.skipped else answer.answer == true,
+                    reason=answer.reason,
                 )
 
     def _letters(
-        self, task: Task, passages: list[Row], options: Mapping[str, list[str]], progress: Advance
-    ) -> Iterator[Letters]:
-        ordered = [
-            (passage, [options[passage["text_id"]][place] for place in order])
-            for passage in passages
-            if passage["text_id"] in options
-            for order in ORDERS
-        ]
-        if choose := CHOICES.get(task.method):
-            return (Letters(None, OPTION_LETTERS[choose(texts)]) for _, texts in ordered)
-        choice = partial(self.wording.de_cop.prompt, self.kind)
-        prompts = [choice(passage["title"], passage["author"], texts) for passage, texts in ordered]
-        return iter(self.answerer.letters(prompts, progress) if prompts else [])
+        self, task: Task, choices: Sequence[_Choice], progress: Advance
+    ) -> Iterator[Sequence[Letters]]:
+        """Return the letters for each passage with options, in every order of them."""
+        asked = [choice for choice in choices if choice.options is not None]
+        if task.is_control:
+            return (self._chosen(task, choice) for choice in asked)
+        return iter(self.answerer.letters([self._question(choice) for choice in asked], progress))
 
-    def _texts(self, task: Task, progress: Advance) -> Iterator[Row]:
+    def _chosen(self, task: Task, choice: _Choice) -> list[Letters]:
+        letters = []
+        for options in _ordered(choice):
+            place = CHOICES[task.method](options)
+            letters.append(Letters(None, OPTION_LETTERS[place]))
+        return letters
+
+    def _question(self, choice: _Choice) -> Question:
+        passage = choice.passage
+        ask = partial(self.wording.de_cop.prompt, self.kind, passage["title"], passage["author"])
+        return Question([ask(options) for options in _ordered(choice)], frame=ask(OPTION_LETTERS))
+
+    def _texts(self, task: Task, parts: Sequence[Part], progress: Advance) -> Iterator[Row]:
         """Yield one row a passage: the words that were asked for, the model's, and whether they agree."""
-        questions: list[TextQuestion | None]
-        texts = [passage["text"] for passage in task.passages]
+        ask: Callable[[Row], _Gap]
+        agree: Callable[[str, str], bool]
         if task.method == "completion":
-            agree: Callable[[str, str], bool] = similar
-            units, chat = int(task.parameters["k"]), self.answerer.chat
-            halves = [split_units(text, units, self.answerer.tokenizer) for text in texts]
-            ask = partial(self.wording.completion.prompt, chat=chat)
-            questions = [half and (ask(half[0]), half[1]) for half in halves]
-            reason = f"fewer than {2 * units} tokens"
+            agree, units = similar, int(task.parameters["k"])
+            ask, reason = partial(self._continuation, units), f"fewer than {2 * units} tokens"
         else:
             agree, units = matches, ANSWER_UNITS
-            clozes, reason = map(mask, texts), "no name or noun to mask"
-            ask_name = self.wording.name_cloze.prompt
-            questions = [(ask_name(cloze), cloze.word) if cloze else None for cloze in clozes]
-        prompts = [question[0] for question in questions if question]
-        progress(len(questions) - len(prompts))
-        replies = iter(self.answerer.replies(prompts, units, progress) if prompts else [])
-        for passage, question in zip(task.passages, questions, strict=True):
-            if question is None:
-                yield task.row(passage, reason=reason)
+            ask, reason = self._cloze, "no name or noun to mask"
+        gaps: list[_Gap] = []
+        questions = []
+        for part in parts:
+            own = [ask(passage) for passage in part.passages]
+            prompts = [gap.prompt for gap in own if gap.prompt is not None]
+            progress(len(own) - len(prompts))
+            if prompts:
+                questions.append(Question(prompts))
+            gaps += own
+        replies = chain.from_iterable(self.answerer.replies(questions, units, progress))
+        for gap in gaps:
+            if gap.prompt is None:
+                yield task.row(gap.passage, reason=reason)
                 continue
-            reply, true = next(replies), question[1]
-            correct = None if reply.skipped else reply.text is not None and agree(reply.text, true)
-            yield task.row(passage, true_answer=true, answer=reply.text, correct=correct, reason=reply.reason)
+            reply = next(replies)
+            is_correct = reply.text is not None and agree(reply.text, gap.words)
+            answered = {"answer": reply.text, "correct": None if reply.skipped else is_correct}
+            yield task.row(gap.passage, true_answer=gap.words, reason=reply.reason, **answered)
+
+    def _continuation(self, units: int, passage: Row) -> _Gap:
+        halves = split_units(passage["text"], units, self.answerer.tokenizer)
+        if halves is None:
+            return _Gap(passage)
+        prompt = self.wording.completion.prompt(halves[0], chat=self.answerer.chat)
+        return _Gap(passage, prompt, halves[1])
+
+    def _cloze(self, passage: Row) -> _Gap:
+        cloze = mask(passage["text"])
+        return _Gap(passage, self.wording.name_cloze.prompt(cloze), cloze.word) if cloze else _Gap(passage)
+
+
+def _ordered(choice: _Choice) -> Iterator[list[str]]:
+    """Yield the options of a choice in each of the 24 orders."""
+    assert choice.options is not None
+    for order in ORDERS:
+        yield [choice.options[place] for place in order]
 
 
 def similar(written: str, true: str) -> bool:
@@ -267,17 +337,19 @@ def _tasks(requests: Sequence[JsonObject], benchmark: pd.DataFrame) -> list[Task
     if "passage" not in benchmark:
         raise InputError("the benchmark has no passages; its entry needs the key question.")
     passages = _passages(benchmark)
-    wanted: dict[tuple[str, str, str], tuple[JsonObject, set[str]]] = {}
+    slices = {_slice(passage) for passage in passages}
+    tasks: dict[tuple[str, str, str], Task] = {}
+    ids: dict[tuple[str, str, str], set[str]] = {}
     for request in requests:
         key = request["method"], request["setting"], request["paraphraser"]
-        ids = wanted.setdefault(key, (request["parameters"], set()))[1]
-        chosen = chosen_slices(set(map(_slice, passages)), request["subsets"], request["lengths"])
-        ids |= {passage["text_id"] for passage in passages if _slice(passage) in chosen}
-    tasks = [
-        Task(*key, parameters, [passage for passage in passages if passage["text_id"] in ids])
-        for key, (parameters, ids) in sorted(wanted.items())
-    ]
-    return sorted(tasks, key=lambda task: list(QUESTION_METHODS).index(task.method))
+        tasks.setdefault(key, Task(*key, request["parameters"], []))
+        chosen = chosen_slices(slices, request["subsets"], request["lengths"])
+        wanted = [passage["text_id"] for passage in passages if _slice(passage) in chosen]
+        ids.setdefault(key, set()).update(wanted)
+    for key, task in tasks.items():
+        task.passages.extend(passage for passage in passages if passage["text_id"] in ids[key])
+    methods = list(QUESTION_METHODS)
+    return [tasks[key] for key in sorted(tasks, key=lambda key: (methods.index(key[0]), key))]
 
 
 def _passages(benchmark: pd.DataFrame) -> list[Row]:

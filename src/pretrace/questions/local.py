@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
@@ -12,63 +13,121 @@ import torch
 from pretrace.models.generation import generate
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
+from pretrace.passes.engine import collected_late
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
-from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Reply
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply
+from pretrace.questions.stored import Answered, Kind, Missing, StoredAnswers, letters_of_row, reply_of_row
 from pretrace.questions.tree import Reader
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError, explain_failure
+from pretrace.runtime.files import JsonObject
 from pretrace.runtime.logs import log
 from pretrace.seeds import seed_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """A question that is being read: the places of its `prompts` that a row of probabilities, on a device, answers."""
+
+    prompts: int
+    places: list[list[int]]
+    probabilities: list[torch.Tensor]
+
 
 TOO_LONG = "longer than the model's context"
 
 
-class LocalAnswerer:
-    """An `answering.Answerer`. Weights load with the first question that a model must answer."""
+LETTERS = Kind("letters", letters_of_row)
 
-    def __init__(self, target: Target, name: str, batch_tokens: int) -> None:
-        self._target, self._name, self._batch_tokens = target, name, batch_tokens
+
+def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
+    """Return all that answers depend on beside the questions, as `requests.chunk_key` has it for passes.
+
+    The token budget and the threads count below float32 only, where a number depends on its batch and on the order of
+    a sum.
+    """
+    return {
+        "checkpoint": target.digest,
+        "dtype": target.dtype,
+        "batches": None if target.dtype == "float32" else [batch_tokens, threads],
+        "context": target.context,
+        "tokenizer_from": target.tokenizer_from,
+        "spelled": target.tokenizer.split_special_tokens,
+    }
+
+
+class LocalAnswerer:
+    """An `answering.Answerer`. Weights load with the first question whose answer is not stored."""
+
+    def __init__(self, target: Target, name: str, batch_tokens: int, answers: StoredAnswers) -> None:
+        self._target, self._name, self._batch_tokens, self._answers = target, name, batch_tokens, answers
         self.tokenizer = target.tokenizer
 
     @property
     def chat(self) -> bool:
         return bool(self.tokenizer.chat_template)
 
-    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
+    @property
+    def seconds(self) -> float:
+        return self._answers.seconds
+
+    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
+        return self._answers.of(LETTERS, questions, self._ask_letters, progress)
+
+    def finish(self) -> None:
+        """Log what the letters took."""
+        if "_reader" in vars(self):
+            given, read = self._reader.given, self._reader.read
+            log.info("%s: prompts of %d tokens were read as %d tokens", self._name, given, read)
+
+    def _ask_letters(self, missing: Missing) -> Answered[Letters]:
+        gpus = self._reader.features.gpus
+        started = ((key, self._read(question)) for key, question in missing.items())
+        return ((key, self._letters_of(reading)) for key, reading in collected_late(started, gpus))
+
+    def _read(self, question: Question) -> _Reading:
+        """Start to read a question's prompts; a GPU may still be computing when this returns."""
+        prompts = question.prompts
         ids = [self._ids(prompt) for prompt in prompts]
-        written = max((prompt.written for prompt in prompts), default=0)
+        written = max(prompt.written for prompt in prompts)
         fitting = self._fitting(ids, more=1 + written)
-        answers = [Letters(None, None, TOO_LONG, skipped=True)] * len(prompts)
-        progress(len(prompts) - len(fitting))
+        reading = _Reading(len(prompts), [], [])
         if not fitting:
-            return answers
-
+            return reading
         # after tokens of its own, each letter as the tokenizer encodes it alone, which is the one DE-COP's code reads
-        alone = [[self._encoded(letter)[-1]] for letter in OPTION_LETTERS]
-        spellings = alone if written else self._spellings
-
-        tree = self._reader.tree([ids[place] for place in fitting], written)
-        read, probabilities = [], []
+        spellings = self._alone if written else self._spellings
+        frame = self._ids(question.frame) if question.frame else ()
         with torch.inference_mode():
-            for places, row in self._reader.answers(tree, partial(self._probabilities, spellings)):
-                read.append(places)
-                probabilities.append(row)
-                progress(len(places))
-            rows = torch.stack(probabilities).tolist()  # all at once: a GPU never waits for this process
-        for places, row in zip(read, rows, strict=True):
-            letters = self._letters(tuple(row))
-            for place in places:
-                answers[fitting[place]] = letters
-        return answers
+            tree, past = self._reader.tree([ids[place] for place in fitting], written, frame)
+            for places, row in self._reader.answers(tree, partial(self._probabilities, spellings), past):
+                reading.places.append([fitting[place] for place in places])
+                reading.probabilities.append(row)
+        return reading
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
-        """Answer prompts; prompts of equally many tokens go together, so that none is padded."""
+    def _letters_of(self, reading: _Reading) -> list[Letters]:
+        letters = [Letters(None, None, TOO_LONG, skipped=True)] * reading.prompts
+        if reading.places:
+            rows = torch.stack(reading.probabilities).tolist()
+            for places, row in zip(reading.places, rows, strict=True):
+                for place in places:
+                    letters[place] = self._letters(tuple(row))
+        return letters
+
+    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
+        kind = Kind("replies", reply_of_row, (units,))
+        return self._answers.of(kind, questions, partial(self._ask_replies, units), progress)
+
+    def _ask_replies(self, units: int, missing: Missing) -> Answered[Reply]:
+        assert self._model is not None  # weights load before the clock starts
+        return ((key, self._replies(question.prompts, units)) for key, question in missing.items())
+
+    def _replies(self, prompts: Sequence[Prompt], units: int) -> list[Reply]:
+        """Answer prompts; those of equally many tokens go together, so that none is padded."""
         ids = [self._ids(prompt) for prompt in prompts]
         fitting = sorted(self._fitting(ids, more=units), key=lambda place: (-len(ids[place]), place))
         replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
-        progress(len(prompts) - len(fitting))
         for length, group in groupby(fitting, key=lambda place: len(ids[place])):
             places = list(group)
             while places:
@@ -80,7 +139,6 @@ class LocalAnswerer:
                     continue
                 for place, new in zip(batch, added, strict=True):
                     replies[place] = Reply(self._text(new))
-                progress(len(batch))
                 del places[: len(batch)]
         return replies
 
@@ -88,18 +146,26 @@ class LocalAnswerer:
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
         """Write one prompt's text at a time, seeded by it alone, so that no text depends on the others."""
-        ids = [self._ids(prompt) for prompt in prompts]
-        replies = [Reply(None, TOO_LONG, skipped=True)] * len(prompts)
-        for place in self._fitting(ids, more=1):
-            room, context = most[place], self._target.context
-            if context is not None:
-                room = min(room, context - len(ids[place]))
-            torch.manual_seed(seed_of(prompts[place].plain, again))
-            [added] = generate(self._model, self.tokenizer, [ids[place]], room, PARAPHRASE_TEMPERATURE)
-            replies[place] = Reply(self._text(added))
-            progress(1)
-        progress(sum(reply.skipped for reply in replies))
+        replies = []
+        for prompt, tokens in zip(prompts, most, strict=True):
+            kind = Kind("written", reply_of_row, (PARAPHRASE_TEMPERATURE, tokens, again))
+            ask = partial(self._ask_writing, tokens, again)
+            [[reply]] = self._answers.of(kind, [Question([prompt])], ask, progress)
+            replies.append(reply)
         return replies
+
+    def _ask_writing(self, most: int, again: int, missing: Missing) -> Answered[Reply]:
+        assert self._model is not None  # weights load before the clock starts
+        return ((key, [self._written(question.prompts[0], most, again)]) for key, question in missing.items())
+
+    def _written(self, prompt: Prompt, most: int, again: int) -> Reply:
+        ids, context = self._ids(prompt), self._target.context
+        if not self._fitting([ids], more=1):
+            return Reply(None, TOO_LONG, skipped=True)
+        room = most if context is None else min(most, context - len(ids))
+        torch.manual_seed(seed_of(prompt.plain, again))
+        [added] = generate(self._model, self.tokenizer, [ids], room, PARAPHRASE_TEMPERATURE)
+        return Reply(self._text(added))
 
     def _ids(self, prompt: Prompt) -> Ids:
         """Encode what the model reads: the chat template's text, or its tokenizer's start token and the prompt."""
@@ -137,13 +203,7 @@ class LocalAnswerer:
     def _fitting(self, ids: Sequence[Ids], more: int) -> list[int]:
         """Return the places of the prompts that fit into the context with `more` tokens after them."""
         context = self._target.context
-        fitting = [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
-        if len(fitting) < len(ids):
-            log.warning(
-                "%s: %d of %d prompts do not fit into the context of %d tokens with %d to come",
-                self._name, len(ids) - len(fitting), len(ids), context, more,
-            )  # fmt: skip
-        return fitting
+        return [place for place, own in enumerate(ids) if context is None or len(own) + more <= context]
 
     def _probabilities(self, spellings: list[list[int]], features: torch.Tensor) -> torch.Tensor:
         """Compute the probability of each letter, float32 [4], on the device of the features."""
@@ -167,6 +227,11 @@ class LocalAnswerer:
     @cached_property
     def _reader(self) -> Reader:
         return Reader(Features(self._model), self._name, self._batch_tokens)
+
+    @cached_property
+    def _alone(self) -> list[list[int]]:
+        """Return the one id of each letter that the tokenizer gives it alone."""
+        return [[self._encoded(letter)[-1]] for letter in OPTION_LETTERS]
 
     @cached_property
     def _spellings(self) -> list[list[int]]:

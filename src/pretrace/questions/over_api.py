@@ -1,13 +1,16 @@
 """A model behind an API that answers and writes: letters by their log-probabilities or in text, texts by requests."""
 
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from itertools import islice
 from typing import Any, TypeVar
 
 from pretrace.models.api.client import ApiClient, Body, MalformedAnswerError, choice_of
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.logprobs import check_likeliest
-from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Reply, letter_in
+from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply, letter_in
 from pretrace.questions.written_views import PARAPHRASE_TEMPERATURE
 from pretrace.runtime.errors import InputError
 
@@ -23,43 +26,44 @@ class ApiAnswerer:
 
     def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
         self._client, self._endpoint, self.tokenizer = client, client.endpoint, tokenizer
+        self.seconds = 0.0
 
     @property
     def chat(self) -> bool:
         return self._endpoint.chat
 
-    def letters(self, prompts: Sequence[Prompt], progress: Advance) -> list[Letters]:
+    def letters(self, questions: Sequence[Question], progress: Advance) -> list[list[Letters]]:
         """Choose letters by the probabilities of the first token if the entry gives the number of `top_logprobs`.
 
         A letter counts in every spelling among them ("A", " A"); one that is not among them has probability 0.
         """
-        if any(prompt.written for prompt in prompts):
+        if any(prompt.written for prompt in _prompts_of(questions)):
             raise InputError(
                 "an API gives the probabilities of the first token that it writes, and the benchmark's question asks "
                 "for a later one; use another question of config/prompts/de_cop.yaml."
             )
         top = self._endpoint.top_logprobs
         if not top:
-            return self._greedy(prompts, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress)
+            return self._greedy(questions, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress)
         options: dict[str, Any] = {"max_tokens": 1}
         options |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
         if bias := self._endpoint.logit_bias:
             options["logit_bias"] = {str(id): _BIAS for _, ids in bias for id in ids}
-        return self._greedy(prompts, options, letter_of_logprobs, progress)
+        return self._greedy(questions, options, letter_of_logprobs, progress)
 
-    def replies(self, prompts: Sequence[Prompt], units: int, progress: Advance) -> list[Reply]:
+    def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
         tokens = units if self.tokenizer else units * MOST_TOKENS_A_WORD
-        replies = self._greedy(prompts, {"max_tokens": tokens}, reply_of, progress)
-        if self.tokenizer:
-            return replies
-        cut = (reply.text and " ".join(reply.text.split()[:units]) for reply in replies)
-        return [Reply(text, reply.reason) for text, reply in zip(cut, replies, strict=True)]
+        read = reply_of if self.tokenizer else partial(_cut_reply_of, units)
+        return self._greedy(questions, {"max_tokens": tokens}, read, progress)
 
     def _greedy(
-        self, prompts: Sequence[Prompt], options: Body, read: Callable[[Body], T], progress: Advance
-    ) -> list[T]:
-        requests = [self._request(prompt, temperature=0, **options) for prompt in prompts]
-        return self._client.ask(requests, read, progress)
+        self, questions: Sequence[Question], options: Body, read: Callable[[Body], T], progress: Advance
+    ) -> list[list[T]]:
+        requests = [self._request(prompt, temperature=0, **options) for prompt in _prompts_of(questions)]
+        begin = time.monotonic()
+        answers = iter(self._client.ask(requests, read, progress))
+        self.seconds += time.monotonic() - begin
+        return [list(islice(answers, len(question.prompts))) for question in questions]
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
@@ -77,6 +81,13 @@ class ApiAnswerer:
         messages = [{"role": "system", "content": prompt.system}] if prompt.system else []
         messages.append({"role": "user", "content": prompt.user})
         return ApiRequest({"messages": messages, **options}, again)
+
+
+def _prompts_of(questions: Sequence[Question]) -> list[Prompt]:
+    prompts: list[Prompt] = []
+    for question in questions:
+        prompts += question.prompts
+    return prompts
 
 
 def reply_of(body: Body) -> Reply:
@@ -97,6 +108,11 @@ def reply_of(body: Body) -> Reply:
     if not isinstance(text, str):
         raise MalformedAnswerError("no text")
     return Reply(text)
+
+
+def _cut_reply_of(words: int, body: Body) -> Reply:
+    reply = reply_of(body)
+    return reply if reply.text is None else Reply(" ".join(reply.text.split()[:words]))
 
 
 def _whole_reply(body: Body) -> Reply:

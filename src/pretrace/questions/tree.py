@@ -1,12 +1,15 @@
 """Prompts that begin alike, read as a tree: shared tokens go through the model once.
 
 The 24 orders of four options share the header and, branch by branch, the first options: per passage 4 + 12 + 24 + 24
-options are read instead of 96, and one header instead of 24. Prompts are compared token by token, so no mark ends a
-header, and a tree gives what each prompt gives alone.
+options are read instead of 96, and one header for all passages of a document. Prompts are compared token by token, so
+no mark ends a header, and a tree gives what each prompt gives alone.
+
+A tree holds one question. Where a header ends follows from the question alone, too: it is what its prompts share with
+the same question about other options. So no number depends on which questions were asked before.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +22,6 @@ from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import Ids
 from pretrace.passes.sharing import PrefixLayer, SharedCache, sharing_of
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.logs import log
 
 WORTH = 16
 """Further tokens that prompts must share to be read as one branch: fewer are quicker read again. At least two, because
@@ -82,6 +84,23 @@ def _branch(prompts: Sequence[Ids], places: list[int], start: int, written: int)
     )
 
 
+def common_length(prompts: Sequence[Ids]) -> int:
+    """Return how many tokens these sequences all begin with."""
+    first, last = min(prompts), max(prompts)
+    length = 0
+    while length < min(len(first), len(last)) and first[length] == last[length]:
+        length += 1
+    return length
+
+
+def _opened(root: Branch) -> Branch:
+    """Put a root of few tokens before its branches, where they are quicker read again."""
+    if not root.branches or len(root.ids) >= WORTH:
+        return root
+    branches = [replace(branch, ids=root.ids + branch.ids) for branch in root.branches]
+    return Branch((), root.prompts, branches)
+
+
 class _Remembering(PrefixLayer):
     """A `PrefixLayer` that remembers its last keys and values: the past of the branches that follow."""
 
@@ -98,16 +117,20 @@ class Reader:
     """Reads trees, and answers each prompt from the features of its last token.
 
     `batch_tokens` bounds the tokens read at a time, including padding, without the tokens before a branch. It is
-    halved when memory runs out, and only ever falls.
+    halved when memory runs out, and only ever falls. `given` and `read` count the tokens of prompts, and those that
+    went through the model.
     """
 
     def __init__(self, features: Features, name: str, batch_tokens: int) -> None:
         self.features, self.name, self.batch_tokens = features, name, batch_tokens
+        self.given = self.read = 0
+        self._encoded: tuple[Ids, Past] = ((), None)
 
-    def tree(self, prompts: Sequence[Ids], written: int) -> Branch:
-        """Build one tree of all prompts if the model can continue from cached keys and values; else separate branches.
+    def tree(self, prompts: Sequence[Ids], written: int, frame: Ids = ()) -> tuple[Branch, Past]:
+        """Build a tree of prompts, after what all of them and `frame` begin with, and give the past of that.
 
-        Raises `InputError` if it cannot, and tokens are to be `written`.
+        The past is kept for the next tree with the same beginning. A model that cannot continue from cached keys and
+        values has separate branches and no past. Raises `InputError` if it cannot, and tokens are to be `written`.
         """
         longest = max(map(len, prompts))
         while (shares := attempt(lambda: self._shares)) is None:
@@ -118,26 +141,55 @@ class Reader:
                 f"after {written} tokens that the model writes; use another question of config/prompts/de_cop.yaml."
             )
         if not shares:
-            return separate(prompts)
-        root = tree_of(prompts, written)
-        log.info(
-            "%s: %d prompts of %d tokens are read as %d tokens",
-            self.name, len(prompts), sum(map(len, prompts)), root.tokens,
-        )  # fmt: skip
-        return root
+            root, past = separate(prompts), None
+        else:
+            # each prompt keeps a token, whose features predict the answer
+            shared = min(common_length([frame, *prompts]), min(map(len, prompts)) - 1)
+            past = self._past(prompts[0][:shared])
+            root = _opened(tree_of([ids[shared:] for ids in prompts], written))
+        self.given += sum(map(len, prompts))
+        self.read += root.tokens
+        return root, past
+
+    def _past(self, ids: Ids) -> Past:
+        """Return the keys and values of these ids; the last ones are kept, because questions about a document follow
+        each other.
+        """
+        if not ids:
+            return None
+        if self._encoded[0] != ids:
+            self._encoded = ((), None)  # never two at a time
+            past = attempt(self._encode, ids)
+            if past is None:
+                self.back_off(1, len(ids))
+            self._encoded = (ids, past)
+            self.read += len(ids)
+        return self._encoded[1]
+
+    def _encode(self, ids: Ids) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        cache = DynamicCache()
+        with torch.inference_mode():
+            self.features(
+                to_device(np.array([ids]), self.features.device), past_key_values=cache, use_cache=True
+            )
+        return [(layer.keys, layer.values) for layer in cache.layers]
 
     @cached_property
     def _shares(self) -> bool:
         with torch.inference_mode():
             return sharing_of(self.features, self.name) is SharedCache
 
-    def answers(self, root: Branch, answer: Readout) -> Iterator[tuple[list[int], torch.Tensor]]:
+    def answers(
+        self, root: Branch, answer: Readout, past: Past = None
+    ) -> Iterator[tuple[list[int], torch.Tensor]]:
         """Yield (places, `answer` of the features) once for each branch that ends, in no particular order."""
-        if not root.ids and not any(branch.branches or branch.written for branch in root.branches):
-            yield from self._read(root.branches, answer, None)
+        branches = [root] if root.ids else root.branches
+        goes_on = any(branch.branches or branch.written for branch in branches)
+        if past is None and not goes_on:
+            yield from self._read(branches, answer, None)
             return
         with self.features.after_prefix():
-            yield from self._read([root] if root.ids else root.branches, answer, None)
+            yield from self._read(branches, answer, past)
 
     def _read(
         self, branches: list[Branch], answer: Readout, past: Past

@@ -76,6 +76,9 @@ class Config(Keys):
     """Tokens in one batch of a forward pass. The number is halved when memory runs out, and the log says so."""
     device: Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")]
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
+    max_runtime: Annotated[int, Field(ge=1)] = 1440
+    """The most minutes that a job of passes or questions asks a scheduler for: the time limit of your cluster's
+    partition. A job that needs more goes on in its next attempt."""
     attempts: Annotated[int, Field(ge=1, le=10)]
     """Attempts for a download that fails."""
     nodes_download: bool = False

@@ -95,7 +95,7 @@ class Partition(Keys):
     def takes(self, model: Model) -> bool:
         """Return whether the partition takes the first attempt of a model's job; without `max_gpu` it has no GPU."""
         job = model.resources
-        asked = {"max_runtime": job.runtime, "max_mem_mb": job.mem_mb, "max_threads": job.threads}
+        asked = {"max_runtime": model.longest_attempt, "max_mem_mb": job.mem_mb, "max_threads": job.threads}
         for key, amount in asked.items():
             limit = getattr(self, key)
             if limit is not None and amount > limit:
@@ -113,10 +113,12 @@ def small_partitions(plan: Plan, path: Path) -> Iterator[str]:
     for model in plan.models_read:
         job = model.resources
         if not any(partition.takes(model) for partition in partitions):
-            asked = f"{job.runtime} minutes, {job.mem_mb} MB, {job.threads} threads and {job.gpu} GPUs"
+            asked = (
+                f"{model.longest_attempt} minutes, {job.mem_mb} MB, {job.threads} threads and {job.gpu} GPUs"
+            )
             refused[asked].append(model.slug)
     for asked, slugs in refused.items():
         yield (
             f"no partition of {path} takes a job of {asked}, which {', '.join(slugs)} ask for: lower `resources` in "
-            "the models' entries, or give the partitions' limits as the cluster has them (sinfo)."
+            "the models' entries or max_runtime, or give the partitions' limits as the cluster has them (sinfo)."
         )

@@ -3,21 +3,26 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
+import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal
 
 from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
+from pretrace.runtime.left import share_left
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS, PassRequest, Reading, Shots
+
+STARTING = 30
+"""Minutes that a job has at least, in which it loads its model."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,9 +155,7 @@ class Pair:
     @property
     def shares(self) -> list[str]:
         """The manifests of the jobs that share the texts, if several do."""
-        count = self.model.jobs
-        numbers = range(1, count + 1) if count > 1 else ()
-        return [self._in_shared("passes", f"{number}of{count}.json") for number in numbers]
+        return self._shares("passes")
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
@@ -239,6 +242,11 @@ class Pair:
         return self._in_shared("answers", "parquet") if self.asks_questions else []
 
     @property
+    def answer_shares(self) -> list[str]:
+        """The records of the jobs that share the questions, if several do."""
+        return self._shares("answers")
+
+    @property
     def answer_times(self) -> File:
         """The measured seconds of the questions; none if the answers were collected elsewhere."""
         elsewhere = isinstance(self.model.entry, AnswersModel)
@@ -312,6 +320,26 @@ class Pair:
     def stage_file(self, stage: str) -> str:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
+
+    def minutes(self, stage: Literal["passes", "answers"], share: str, attempt: int) -> int:
+        """Return the minutes to ask for an attempt at the pair's passes or answers, or at a share of them.
+
+        What a killed job did is stored, so the next asks for what is left, and within the limit of a cluster it goes
+        on from attempt to attempt. The job that joins shares finds everything stored.
+        """
+        name = f"{share}.json" if share else "json"
+        left = share_left(self._in_shared(stage, name))
+        if self._shares(stage) and not share:
+            left = 0.0
+        whole = self.model.resources.runtime
+        wanted = attempt * max(left * whole, min(whole, STARTING))
+        return min(math.ceil(wanted), self.study.settings.max_runtime)
+
+    def _shares(self, stage: str) -> list[str]:
+        count = self.model.jobs
+        if count == 1:
+            return []
+        return [self._in_shared(stage, f"{number}of{count}.json") for number in range(1, count + 1)]
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"

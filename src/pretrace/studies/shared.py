@@ -230,6 +230,11 @@ class Model(Registered[ModelEntry]):
         return JobResources(threads, own.gpu, own.mem_mb or MEMORY, own.runtime or RUNTIME)
 
     @property
+    def longest_attempt(self) -> int:
+        """The most minutes that a job of its passes or answers asks for; it goes on in the next attempt."""
+        return min(self.resources.runtime, self.study.settings.max_runtime)
+
+    @property
     def training_resources(self) -> JobResources:
         if self.start:
             return self.resources._replace(mem_mb=self.entry.resources.mem_mb or TRAINING_MEMORY)

@@ -6,6 +6,7 @@ cost is put aside in the same file: together, jobs cannot pass the budget, and w
 stays counted, because it may have been paid for.
 """
 
+import hashlib
 import json
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from pretrace.runtime.errors import InputError
+from pretrace.runtime.logs import log
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -25,9 +27,11 @@ CREATE TABLE IF NOT EXISTS answers (
     completion_tokens INTEGER NOT NULL,
     cost INTEGER NOT NULL
 ) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS digests (key TEXT PRIMARY KEY, sha256 TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS money (one INTEGER PRIMARY KEY CHECK (one = 1), spent INTEGER, aside INTEGER);
 INSERT OR IGNORE INTO money VALUES (1, 0, 0);
 """
+_WITH_DIGEST = "LEFT JOIN digests USING (key)"
 _LOOKED_UP_AT_ONCE = 500  # keys of one SQL statement: old builds of SQLite take 999 at most
 _REMEDIES = {
     sqlite3.SQLITE_FULL: "Make room on that disk and run the same command again.",
@@ -49,6 +53,20 @@ class StoredAnswer(NamedTuple):
     prompt_tokens: int
     completion_tokens: int
     cost: int
+
+
+def _is_whole(key: str, answer: bytes | None, sha256: str | None) -> bool:
+    """Return whether a stored answer is as it came; one that was stored without a digest, whether it is an object."""
+    if answer is None or sha256 is not None:
+        return answer is not None and _sha256(key, answer) == sha256
+    try:
+        return isinstance(json.loads(answer), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _sha256(key: str, answer: bytes) -> str:
+    return hashlib.sha256(key.encode() + answer).hexdigest()
 
 
 class AnswerStore:
@@ -96,13 +114,22 @@ class AnswerStore:
             raise
 
     def known(self, keys: Sequence[str]) -> set[str]:
-        """Return the keys with a stored answer."""
+        """Return the keys with a stored answer.
+
+        A damaged answer is taken out, so that it is asked for again, and a warning names it; its cost stays counted.
+        """
         stored: set[str] = set()
         for start in range(0, len(keys), _LOOKED_UP_AT_ONCE):
             part = keys[start : start + _LOOKED_UP_AT_ONCE]
             marks = ",".join("?" * len(part))
-            rows = self._rows(f"SELECT key FROM answers WHERE key IN ({marks})", part)
-            stored.update(key for (key,) in rows)
+            columns = "key, CAST(answer AS BLOB), sha256"
+            rows = self._rows(f"SELECT {columns} FROM answers {_WITH_DIGEST} WHERE key IN ({marks})", part)
+            for key, answer, sha256 in rows:
+                if _is_whole(key, answer, sha256):
+                    stored.add(key)
+                    continue
+                log.warning("%s: the stored answer %s is damaged and is asked for again", self.path, key)
+                self.remove(key)
         return stored
 
     def answer(self, key: str) -> dict[str, Any]:
@@ -137,11 +164,15 @@ class AnswerStore:
         """Store an answer, for whose request `aside` was put aside. The first answer of a key stays."""
         with self._transaction():
             self._rows("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?, ?, ?)", answer)
+            sha256 = _sha256(answer.key, answer.answer.encode())
+            self._rows("INSERT OR IGNORE INTO digests VALUES (?, ?)", (answer.key, sha256))
             if aside or answer.cost:
                 self._move(aside, answer.cost)
 
     def remove(self, key: str) -> None:
-        self._rows("DELETE FROM answers WHERE key = ?", (key,))
+        with self._transaction():
+            self._rows("DELETE FROM answers WHERE key = ?", (key,))
+            self._rows("DELETE FROM digests WHERE key = ?", (key,))
 
     def _move(self, aside: int, spent: int) -> None:
         self._rows("UPDATE money SET aside = aside - ?, spent = spent + ?", (aside, spent))
