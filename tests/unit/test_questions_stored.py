@@ -197,9 +197,13 @@ def test_the_store_is_asked_by_everything_that_answers_depend_on(job, tmp_path):
     assert asks() == asks(batch=40) == 0  # float32 does not depend on its batch
     assert asks(dtype="bfloat16") == asks(dtype="bfloat16", batch=40) == 6 * 24
     assert asks(max_length=100) == asks(special_tokens="as_control") == 6 * 24
-    register_local(tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1), tmp_path / "reseeded.json")
+    reseeded = tiny_models.tiny_model("llama", tmp_path / "reseeded", seed=1)
+    register_local(reseeded, tmp_path / "reseeded.json")
     job.checkpoint = tmp_path / "reseeded.json"
     assert asks() == 6 * 24
+    (reseeded / "generation_config.json").write_text('{"eos_token_id": 5}')
+    assert asks() == 6 * 24
+    assert asks() == 0
 
 
 @pytest.mark.parametrize("damage", ["cut", "flipped", "gone", "record"])

@@ -1,10 +1,13 @@
 """Text that a loaded checkpoint writes after a prompt, with the project's decoding and not the checkpoint's."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+
+from pretrace.runtime.files import read_json
 
 
 def generate(
@@ -36,3 +39,15 @@ def generate(
         )
     added: list[list[int]] = texts[:, longest:].tolist()
     return added
+
+
+def stated_ends(folder: Path) -> int | list[int] | None:
+    """Return the ids of the tokens that end a text by a checkpoint's generation_config.json, None if it states none.
+
+    A checkpoint's digest does not cover this file. Without it they are those of config.json, which the digest covers.
+    """
+    file = folder / "generation_config.json"
+    if not file.is_file():
+        return None
+    ends: int | list[int] | None = read_json(file).get("eos_token_id")
+    return ends

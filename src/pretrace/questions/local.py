@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from pretrace.models.generation import generate
+from pretrace.models.generation import generate, stated_ends
 from pretrace.models.target import Target
 from pretrace.models.tokens import start_token_ids
 from pretrace.passes.engine import collected_late
@@ -55,6 +55,7 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
         "context": target.context,
         "tokenizer_from": target.tokenizer_from,
         "spelled": target.tokenizer.split_special_tokens,
+        "ends": stated_ends(target.checkpoint.path),
     }
 
 
