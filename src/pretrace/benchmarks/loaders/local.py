@@ -63,7 +63,8 @@ def check_texts(
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    own = texts_of(given_rows(path, cut), known and given_rows(known, cut))
+    known_rows = None if known is None else given_rows(known, cut)
+    own = texts_of(given_rows(path, cut), known_rows)
     if metrics:
         check_classes(own, str(path))
     check_slices(own, str(path))
