@@ -48,6 +48,8 @@ def read_config(path: Path, *, remote_code: bool = False) -> Any:
             path, local_files_only=True, trust_remote_code=remote_code, **_FLAGS
         )
         text = config.get_text_config()
+        if not isinstance(text, transformers.PreTrainedConfig):
+            raise InputError(f"a {config.model_type} has no text_config: remove that key")
         for flag, value in _FLAGS.items():
             if value is not None and hasattr(text, flag):
                 setattr(text, flag, value)
