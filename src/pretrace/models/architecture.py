@@ -103,7 +103,7 @@ _NO_WEIGHT = re.compile(
     r"|(input|activation|output|prob_output|[qkv]|kv)_scale)"
 )
 """Names of causal masks and positions in old checkpoints, and of the scales of activations in quantised ones."""
-_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|[IU]\d+ .*(weight|_proj)")
+_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|([IU]\d+|BOOL) .*(weight|_proj)")
 """A type as safetensors writes it, and a name. Wider integers are also tables, as of the experts of each token."""
 
 
