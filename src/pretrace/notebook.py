@@ -36,7 +36,8 @@ from pretrace.studies.shared import LOADING
 if TYPE_CHECKING:
     import pandas as pd
 
-Methods = str | Sequence[str | Mapping[str, Mapping[str, Value]]]
+Parameters = Mapping[str, Mapping[str, Value]]
+Methods = str | Parameters | Sequence[str | Parameters]
 
 
 def score(
@@ -79,11 +80,12 @@ def score(
     from pretrace.models.target import load_checkpoint
     from pretrace.passes import job
 
-    if not isinstance(model, str | Path):
-        raise InputError(
-            f"score: model is a {type(model).__name__}; give a name, an id of the hub, or a folder."
-        )
-    model = str(model)
+    model = _checked("model", model, str | Path, "a name, an id of the hub, or a folder")
+    start_token = _checked("start_token", start_token, str, "'tokenizer', 'none', or the token itself")
+    if store is not None:
+        store = Path(_checked("store", store, str | Path, "a folder"))
+        if store.is_file():
+            raise InputError(f"score: store is {store}, a file; give a folder.")
     listed = rows_of_list(texts, labels)
     own = texts_of_rows(listed.rows, "score: the list of texts")
     ids = [text.text_id for text in own]
@@ -126,13 +128,41 @@ def score(
     return wide.set_axis(listed.index)
 
 
+def _checked(argument: str, value: Any, kinds: Any, needed: str) -> str:
+    """Return an argument as a string; `InputError` if it is of another type than `kinds`, or empty."""
+    if not isinstance(value, kinds):
+        raise InputError(f"score: {argument} is a {type(value).__name__}; give {needed}.")
+    if not str(value):
+        raise InputError(f"score: {argument} is empty; give {needed}.")
+    return str(value)
+
+
+def _written_methods(methods: Any) -> list[tuple[str, dict[str, Value]]]:
+    """Return methods as written, each with the parameters that it is given; `InputError` for what is no method."""
+    if isinstance(methods, str):
+        methods = [methods]
+    elif isinstance(methods, Mapping):
+        methods = [{id: given} for id, given in methods.items()]
+    if not isinstance(methods, Iterable):
+        raise InputError(f"score: methods is a {type(methods).__name__}; {_METHOD}.")
+    written = []
+    for item in methods:
+        given = {item: {}} if isinstance(item, str) else item
+        if not isinstance(given, Mapping) or not all(isinstance(value, Mapping) for value in given.values()):
+            raise InputError(f"score: methods has {shorten(repr(item))}; {_METHOD}.")
+        written += [(id, dict(parameters)) for id, parameters in given.items()]
+    if not written:
+        raise InputError(f"score: methods names none; {_METHOD}, or leave it out for all.")
+    return written
+
+
+_METHOD = "give ids of methods, or {ID: {PARAMETER: VALUE}}"
+
+
 def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[str, Chosen]:
     """Return the methods by column, each at one setting; `InputError` for one that needs more than it is given."""
     columns = {}
-    if isinstance(methods, str):
-        methods = [methods]
-    for item in [*METHODS] if methods is None else methods:
-        [(id, given)] = [(item, {})] if isinstance(item, str) else item.items()
+    for id, given in _written_methods([*METHODS] if methods is None else methods):
         if id in QUESTION_METHODS:
             raise InputError(
                 f"score: {id} asks questions about documents. Write a study: docs/add_a_benchmark.md."
@@ -148,7 +178,7 @@ def _columns(methods: Methods | None, language: str, *, labelled: bool) -> dict[
             raise InputError(f"score: {id} needs more than the texts: {reason}; {advice} (docs/notebook.md).")
         if not reason:
             grid = {name: method.defaults[name] for name in method.grid}
-            setting, *others = settings(id, grid | dict(given))
+            setting, *others = settings(id, grid | given)
             if others:
                 raise InputError(
                     f"score: give one value for each parameter of {id}, or name {id} once for each value."

@@ -215,6 +215,7 @@ AS_WRITTEN = {
     "quoting": ("train.csv", cells("\t").replace(b"null", b'"null'), {"sep": "\t", "quoting": 3}),
     "usecols": ("train.csv", cells().replace(b"\n", b",1\n"), {"usecols": [0, 1, 2, 3]}),
     "a column as index": ("train.csv", cells(), {"index_col": "id"}),
+    "the first column as index": ("train.csv", cells(), {"index_col": 0}),
     "missing values": ("train.csv", cells() + b"-,0,y,y\n", {"na_values": ["-"]}),
     "thousands": ("train.csv", cells(), {"thousands": ",", "keep_default_na": True}),
     "an array": ("train.json", json.dumps(WORDS).encode(), {}),

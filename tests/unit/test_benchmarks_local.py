@@ -264,6 +264,7 @@ SPELLINGS = {
     "7": ["7.0", "7", " 7"],
     "007": ["007"], "1.10": ["1.10"], "1.1": ["1.1"], "NA": ["NA"], "null": ["null"],
     "Book A": ["Book A", "Book A ", "Book\u00a0A", "Book  A", "\tBook\u2003A"],
+    "Book B": ["Book B", "\ufeffBook\u200b B\u200e", "Bo\u00adok B"],
     "": ["nan", "NaN", "<NA>", ""],
 }  # fmt: skip
 

@@ -141,7 +141,17 @@ def test_every_method_that_needs_nothing_more_is_the_default_and_the_guide_names
         ({"texts": [TEXTS[0], None]}, r"texts\[1\]: text is empty; it must be a text"),
         ({"texts": pd.Series([TEXTS[0], np.nan], ["a", "b"])}, r"texts\['b'\]: text is empty"),
         ({"texts": pd.Series([TEXTS[0], pd.NA], dtype="string")}, r"texts\[1\]: text is empty"),
-        ({"texts": np.array([[TEXTS[0]], [TEXTS[1]]])}, r"texts\[0\]: text is array\("),
+        ({"texts": np.array([[TEXTS[0]], [TEXTS[1]]])}, r"texts\[0\]: text is \['"),
+        ({"texts": np.array(TEXTS[0])}, "texts is an array without a dimension"),
+        ({"texts": np.ma.array(TEXTS[:2], mask=[0, 1])}, r"texts\[1\]: text is empty"),
+        ({"methods": []}, "methods names none; give ids of methods"),
+        ({"methods": 3}, "methods is a int; give ids of methods"),
+        ({"methods": ["loss", 3]}, "methods has 3; give ids of methods"),
+        ({"methods": [{"min_k": None}]}, r"methods has {'min_k': None}; give ids of methods, or {ID: {PARAMETER"),
+        ({"model": ""}, "model is empty; give a name"),
+        ({"start_token": None}, "start_token is a NoneType; give 'tokenizer'"),
+        ({"store": __file__}, "store is .*test_notebook.py, a file; give a folder"),
+        ({"store": 3}, "store is a int; give a folder"),
         ({"texts": [TEXTS[0], 3.5]}, r"texts\[1\]: text is 3.5"),
         ({"texts": [b"A text"]}, r"texts\[0\]: text is b'A text'"),
         ({"texts": ["a\ud800b"]}, r"texts\[0\]: text holds half a surrogate pair"),
@@ -158,6 +168,13 @@ def test_what_cannot_be_scored_is_refused_with_what_to_do(folder, changes, messa
     given = {"texts": TEXTS[:2], "model": "tiny", "methods": ["loss"]} | changes
     with pytest.raises(InputError, match=message):
         pretrace.score(given.pop("texts"), **given)
+
+
+def test_methods_come_in_a_list_or_by_their_names_with_their_parameters(folder):
+    parameters = {"min_k": {"k": 0.1}, "loss": {}}
+    expected = pretrace.score(TEXTS[:3], model="tiny", methods=[{"min_k": {"k": 0.1}}, "loss"])
+    for methods in (parameters, [parameters]):
+        assert pretrace.score(TEXTS[:3], model="tiny", methods=methods).equals(expected)
 
 
 @pytest.mark.parametrize("given", [list, tuple, iter, np.array, pd.Series, pd.Index])

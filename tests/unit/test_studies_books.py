@@ -20,7 +20,6 @@ from pretrace.runtime.files import content_of
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG
 from pretrace.studies.books import ALIKE, smallest_effect
-from pretrace.studies.shared import Benchmark
 from pretrace.studies.user_files import CHECKED, check_user_files, description
 
 
@@ -139,7 +138,9 @@ def test_a_short_work_is_named_and_does_not_shorten_the_others(folder):
 
 def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     study = loaded()
-    before = Benchmark(study, TEXTS_SLUG).content
+    entry = study.benchmarks.entries[TEXTS_SLUG]
+    known = content_of(entry.known)
+    before = content_of(entry.path)
     names = [Path(file).name for file in Plan(study).user_texts]
     assert names == ["essays.pdf", "memoir.docx", "novel.epub", "1.epub", "2.epub", "10.epub",
                      *(f"draft {number:02d}.txt" for number in range(12))]  # fmt: skip
@@ -147,8 +148,8 @@ def test_a_changed_book_is_read_again_and_every_file_is_sealed(folder):
     os.utime("books/memoir.docx", (0, 0))
     content_of.cache_clear()
     report_of.cache_clear()
-    assert Benchmark(study, TEXTS_SLUG).content[0] != before[0]
-    assert Benchmark(study, TEXTS_SLUG).content[1] == before[1]
+    assert content_of(entry.path) != before
+    assert content_of(entry.known) == known
 
 
 def test_the_text_that_was_read_of_each_work_is_sealed(folder):

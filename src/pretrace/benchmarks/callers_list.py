@@ -51,7 +51,10 @@ def _values(given: Any, what: str) -> list[Any]:
     if isinstance(given, Mapping | Set) or not isinstance(given, Iterable):
         kind = type(given).__name__
         raise InputError(f"score: {what} is a {kind}; give a list, an array, a generator or a Series.")
-    return [value.item() if isinstance(value, np.generic) else value for value in given]
+    values = given.tolist() if hasattr(given, "tolist") else list(given)  # masked ones of numpy are None
+    if not isinstance(values, list):
+        raise InputError(f"score: {what} is an array without a dimension; give a list.")
+    return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
 def _is_series(given: Any) -> bool:

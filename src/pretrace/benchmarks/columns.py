@@ -1,5 +1,6 @@
 """What the columns of a file must be, for texts, answers and views alike: one form of names, and of missing values."""
 
+import re
 import unicodedata
 from numbers import Real
 from typing import Annotated, Any
@@ -27,12 +28,17 @@ _WRITTEN_MISSING = {"nan", "NaN", "<NA>", "NaT"}
 """What a missing name becomes where a table is written as strings."""
 
 
+_UNSEEN = re.compile("[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff]")
+"""Soft hyphens, blanks of no width, byte-order marks, marks of direction. Joiners stay: some scripts need them."""
+
+
 def one_form(name: str) -> str:
-    """Return a name in the one form of its spellings: NFC, blanks stripped, white space within as one blank, 7 for 7.0.
+    """Return a name in the one form of its spellings: NFC, what nobody sees and blanks around it removed, white space
+    within as one blank, 7 for 7.0.
 
     7.0 is how a column of numbers with gaps writes 7.
     """
-    name = " ".join(unicodedata.normalize("NFC", name).split())
+    name = " ".join(_UNSEEN.sub("", unicodedata.normalize("NFC", name)).split())
     whole, dot, decimals = name.rpartition(".")
     is_whole = dot and decimals == "0" and whole.isascii() and whole.isdigit()
     return whole if is_whole else name

@@ -147,7 +147,8 @@ def _rows_by_settings(path: Path, settings: Mapping[str, Any]) -> Iterator[tuple
         table = pd.read_csv(file, dtype=str, keep_default_na=False, engine=engine, **given)
     if too_long:
         tell("%s: %d rows have more cells than the header: left out, as the README says", path, len(too_long))
-    if settings.get("index_col") in (None, False):
+    index_column = settings.get("index_col")
+    if index_column is None or index_column is False:  # 0 is the first column
         if not isinstance(table.index, pd.RangeIndex):
             raise InputError(f"{path}: rows have more cells than the {len(table.columns)} of the header.")
     else:
