@@ -78,7 +78,7 @@ class LocalAnswerer:
 
     def finish(self) -> None:
         """Log what the letters took."""
-        if "_reader" in vars(self):
+        if "_reader" in vars(self) and self._reader.given:
             given, read = self._reader.given, self._reader.read
             log.info("%s: prompts of %d tokens were read as %d tokens", self._name, given, read)
 
