@@ -30,6 +30,7 @@ from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import has_gpu
 from pretrace.studies.pairs import Pair, requests_of_methods
+from pretrace.studies.plan import recorded_config
 from pretrace.studies.runs import Run
 from pretrace.studies.shared import LOADING
 
@@ -297,4 +298,4 @@ def load(study: str) -> Results:
             f"{', '.join(finished) or 'no finished study'}. Start Python in the project's folder; to finish a study, "
             f"run snakemake --cores all --config study=..."
         )
-    return Results(Plan(load_study(read_json(record)["config"], config_folder())))
+    return Results(Plan(load_study(recorded_config(record), config_folder())))

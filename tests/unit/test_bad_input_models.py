@@ -128,11 +128,36 @@ def test_a_checkpoint_with_a_foreign_file_is_refused_or_read(folder, name, conte
     [{"vocab_size": 1}, {"vocab_size": -5}, {"hidden_size": 31}, {"num_hidden_layers": 3}, {"num_hidden_layers": "two"},
      {"model_type": "no_such_type"}, {"model_type": "t5"}, {"model_type": 5}, {"architectures": 7}, {"dtype": "int8"},
      {"max_position_embeddings": 0}, {"max_position_embeddings": -1}, {"max_position_embeddings": "many"},
-     {"auto_map": {"AutoConfig": "evil.Config"}}, {"hidden_act": "no_such"}, {"num_attention_heads": 0}],
+     {"auto_map": {"AutoConfig": "evil.Config"}}, {"hidden_act": "no_such"}, {"num_attention_heads": 0},
+     {"text_config": {"a": 1}}, {"text_config": 5}, {"text_config": [1]}],
 )  # fmt: skip
 def test_a_configuration_that_does_not_fit_is_refused_or_read(folder, changes):
     edit(folder, "config.json", **changes)
     refused(folder)
+
+
+VALUES = (
+    10**9, -(10**9), 2**63, "1000000000", 1e30, "2048", [1], {"content": "<x>"}, {"content": 5}, [["a", "b"]],
+    {"1000000000": {"content": "<big>"}}, {"-1": {"content": "<x>"}}, {"type": "linear", "factor": "x"}, *JUNK,
+)  # fmt: skip
+KEYS = {
+    "config.json": ["quantization_config", "rope_parameters", "text_config", "sliding_window", "vocab_size", "dtype"],
+    "tokenizer.json": ["added_tokens", "truncation", "normalizer", "post_processor", "decoder", "model"],
+    "tokenizer_config.json": ["model_max_length", "added_tokens_decoder", "extra_special_tokens", "tokenizer_class"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", KEYS)
+@seeds(25)
+def test_a_spoiled_setting_of_a_checkpoint_is_refused_or_read(good, tmp_path_factory, name, seed):
+    folder = Path(shutil.copytree(good, tmp_path_factory.mktemp("spoiled") / "tiny"))
+    draw = random.Random(seed)
+    settings = spoiled(json.loads((folder / name).read_text(encoding="utf-8")), draw, VALUES)
+    if draw.randrange(2):
+        settings[draw.choice(KEYS[name])] = draw.choice(VALUES)
+    (folder / name).write_text(json.dumps(settings), encoding="utf-8")
+    assert len(refused(folder)) < 2000, "a refusal fits on a screen"
+    shutil.rmtree(folder.parent)
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -15,6 +15,7 @@ import zstandard
 
 import hub_datasets as made
 from pretrace.benchmarks import build
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.rows import Settings
 from pretrace.benchmarks.rows import rows as rows_of_file
@@ -164,14 +165,14 @@ def test_each_mistake_is_named_with_its_place(tmp_path, name, content, said):
 
 def test_the_empty_rows_that_a_spreadsheet_appends_are_skipped(tmp_path):
     (path := tmp_path / "t.csv").write_text("text,label\r\na b,1\r\n,\r\nc d,0\r\n,\r\n\r\n")
-    assert [text.text for text in texts_of(path)] == ["a b", "c d"]
+    assert [text.text for text in texts_of(given_rows(path))] == ["a b", "c d"]
 
 
 def test_a_csv_cell_may_be_long(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text(f"text,label\n{'word ' * 100_000},1\n", encoding="utf-8")
     check_texts(path, metrics=False)
-    assert [len(text.text) for text in texts_of(path)] == [500_000]
+    assert [len(text.text) for text in texts_of(given_rows(path))] == [500_000]
 
 
 LONG = {"text": "ab " * 4000, "label": 1}
@@ -238,7 +239,7 @@ def test_equal_texts_share_a_fold_and_those_of_both_classes_are_warned_of(tmp_pa
 
 def test_a_text_file_is_one_text_without_a_label(tmp_path):
     (tmp_path / "my book.txt").write_text("\ufeffChapter one.\n\nChapter two.\n", encoding="utf-8")
-    [text] = texts_of(tmp_path / "my book.txt")
+    [text] = texts_of(given_rows(tmp_path / "my book.txt"))
     assert (text.text_id, text.text, text.label) == ("my book", "Chapter one.\n\nChapter two.", None)
     check_texts(tmp_path / "my book.txt", metrics=False)
 
@@ -247,7 +248,7 @@ def test_a_second_file_holds_known_texts(tmp_path):
     mine, known = tmp_path / "mine.jsonl", tmp_path / "known.jsonl"
     mine.write_text('{"text": "mine"}\n{"text": "read", "label": 1}\n')
     known.write_text('{"text": "known"}\n{"text": "too", "label": 0, "id": "k"}\n')
-    assert [(text.text_id, text.label) for text in texts_of(mine, known)] == [
+    assert [(text.text_id, text.label) for text in texts_of(given_rows(mine), given_rows(known))] == [
         ("000001", None), ("000002", 1), ("known-000001", 0), ("k", 0),
     ]  # fmt: skip
     for row, said in (
@@ -256,7 +257,7 @@ def test_a_second_file_holds_known_texts(tmp_path):
     ):
         written(known, {"text": "known"} | row)
         with pytest.raises(InputError, match=said):
-            texts_of(mine, known)
+            texts_of(given_rows(mine), given_rows(known))
 
 
 SPELLINGS = {
@@ -281,7 +282,9 @@ def test_a_name_is_one_in_all_its_spellings_and_a_missing_one_is_none(tmp_path, 
         {"text": f"text {number}", "label": 1, column: spelling} for number, (_, spelling) in enumerate(names)
     ]
     (tmp_path / name).write_bytes(write(rows))
-    assert [getattr(text, column) for text in texts_of(tmp_path / name)] == [form for form, _ in names]
+    assert [getattr(text, column) for text in texts_of(given_rows(tmp_path / name))] == [
+        form for form, _ in names
+    ]
 
 
 def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):
@@ -292,7 +295,7 @@ def test_numbers_are_names_and_missing_values_of_any_type_are_none(tmp_path):
     (tmp_path / "t.parquet").write_bytes(pd.DataFrame(rows).to_parquet())
     (tmp_path / "t.jsonl").write_bytes(made.jsonl(rows))
     for name in ("t.parquet", "t.jsonl"):
-        own = texts_of(tmp_path / name)
+        own = texts_of(given_rows(tmp_path / name))
         assert [(text.label, text.document, text.length) for text in own] == expected, name
 
 
@@ -302,4 +305,4 @@ def test_only_columns_that_are_needed_are_read(tmp_path):
     pa.parquet.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(InputError, match=r"t\.parquet: cannot be read as Parquet"):
         list(rows_of_file(tmp_path / "t.parquet"))
-    assert [text.text for text in texts_of(tmp_path / "t.parquet")] == ["a b"]
+    assert [text.text for text in texts_of(given_rows(tmp_path / "t.parquet"))] == ["a b"]

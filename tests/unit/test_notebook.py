@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import re
 import subprocess
 import sys
@@ -220,6 +221,19 @@ def test_a_study_that_has_not_finished_is_named_with_those_that_have(embedded):
     for name, state in (("mine", "has not finished"), ("none", "is not there")):
         with pytest.raises(InputError, match=f"'{name}' {state} .*which has embedded"):
             pretrace.load(name)
+
+
+@pytest.mark.parametrize("record", [[], {}, {"config": None}, "{"])
+def test_a_damaged_record_of_a_study_is_named_and_does_not_narrow_a_plan(embedded, record):
+    table = "results/embedded/tables/results_auc.csv"
+    plan = pretrace.load("embedded").plan
+    path = Path("results/embedded/provenance.json")
+    path.write_text(record if isinstance(record, str) else json.dumps(record))
+    with pytest.raises(InputError, match=r"embedded/provenance\.json is (damaged\. Delete|not valid JSON)"):
+        pretrace.load("embedded")
+    assert plan.artifacts_at([table]) == []
+    path.unlink()
+    assert plan.artifacts_at([table]) == ["results_auc"]
 
 
 def run_blocks(document):

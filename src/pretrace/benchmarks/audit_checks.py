@@ -22,6 +22,7 @@ from pretrace.benchmarks.audit_design import (
     known_for_p,
     names_of_parts,
 )
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
@@ -89,7 +90,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    own = texts_of(texts, cut=cut)
+    own = texts_of(given_rows(texts, cut))
     label = None if any(text.label is None for text in own) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, own, label, language)
     if not suspects.texts:
@@ -101,7 +102,7 @@ def check_audit(
     if known is None:
         return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
-        own = texts_of(known, cut=cut)
+        own = texts_of(given_rows(known, cut))
         given = [replace(text, label=text.label or 0) for text in own]
     else:
         given = own

@@ -400,11 +400,13 @@ def _docx(data: bytes, path: Path) -> LaidOutText:
     _open_zip(data, path).close()
     import docx
     from docx.oxml.ns import qn
-    from docx.text.paragraph import Paragraph
 
     document = docx.Document(BytesIO(data))
     signs = {qn("w:tab"): "\t", qn("w:br"): "\n", qn("w:cr"): "\n", qn("w:noBreakHyphen"): "-"}
     of_paragraph, text = qn("w:p"), qn("w:t")
+    # python-docx would look through all styles for each paragraph
+    styles = document.styles.element.style_lst
+    contents = {style.styleId for style in styles if (style.name_val or "").lower().startswith("toc")}
     about = document.core_properties
     reading, blocks = LaidOutText("", "DOCX", title=about.title or "", author=about.author or ""), []
     # also in tables, fields, text boxes and tracked insertions; tracked deletions have no w:t
@@ -415,8 +417,7 @@ def _docx(data: bytes, path: Path) -> LaidOutText:
             node for node in element.iter(text, *signs) if next(node.iterancestors(of_paragraph)) is element
         ]
         block = "".join(signs.get(node.tag, node.text or "") for node in own).strip()
-        style = Paragraph(element, document).style
-        if style is not None and (style.name or "").lower().startswith("toc"):
+        if element.style in contents:
             reading.left_out["contents"] += count_words(block)
         else:
             blocks.append(block)

@@ -48,6 +48,8 @@ def read_config(path: Path, *, remote_code: bool = False) -> Any:
             path, local_files_only=True, trust_remote_code=remote_code, **_FLAGS
         )
         text = config.get_text_config()
+        if not isinstance(text, transformers.PreTrainedConfig):
+            raise InputError(f"a {config.model_type} has no text_config: remove that key")
         for flag, value in _FLAGS.items():
             if value is not None and hasattr(text, flag):
                 setattr(text, flag, value)
@@ -101,7 +103,7 @@ _NO_WEIGHT = re.compile(
     r"|(input|activation|output|prob_output|[qkv]|kv)_scale)"
 )
 """Names of causal masks and positions in old checkpoints, and of the scales of activations in quantised ones."""
-_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|[IU]\d+ .*(weight|_proj)")
+_QUANTISED = re.compile(r"(F[468](_\w+)?|[IU][48]) .*|([IU]\d+|BOOL) .*(weight|_proj)")
 """A type as safetensors writes it, and a name. Wider integers are also tables, as of the experts of each token."""
 
 

@@ -240,7 +240,7 @@ def _questions(pair: Pair, sizes: Sizes | None) -> Job:
             each = _question(request["method"], place.tokens, k, api)
             read += place.texts * each[0]
             written += place.texts * each[1]
-    return Job("answers", pair.model, pair.benchmark_slug, read, written)
+    return Job("answers", pair.model, pair.benchmark_slug, read, written, shares=pair.model.jobs)
 
 
 def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[float, float]:

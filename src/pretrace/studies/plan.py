@@ -11,6 +11,7 @@ from pretrace.benchmarks.works import are_works, files_of_works, report_of, work
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
 from pretrace.studies.registries import cut_of, text_files_of
@@ -198,7 +199,12 @@ class Plan:
     @property
     def _has_run_whole(self) -> bool:
         record = Path("results", self.study.name, "provenance.json")
-        return record.is_file() and not _selects(read_json(record)["config"])
+        if not record.is_file():
+            return False
+        try:
+            return not _selects(recorded_config(record))
+        except InputError:  # it may have been whole, and the record is made again
+            return True
 
     @property
     def first(self) -> list[str]:
@@ -400,6 +406,15 @@ class Plan:
         """The checkpoints that the study's runs read, whose commits or digests a seal holds."""
         models = [self.model(slug) for slug in sorted({run.model for run in self.study.runs})]
         return [str(model.checkpoint) for model in models if model.is_local]
+
+
+def recorded_config(record: Path) -> dict[str, Any]:
+    """Return the configuration that a study ran with, of its provenance.json. Raises `InputError` without one."""
+    recorded = read_json(record)
+    config = recorded.get("config") if isinstance(recorded, dict) else None
+    if not isinstance(config, dict):
+        raise InputError(f"{record} is damaged. Delete it and run the study's command again.")
+    return config
 
 
 def _selects(config: Mapping[str, Any]) -> bool:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
@@ -215,11 +216,11 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     """Return what an audit will compare, on which device and for about how long, and what was read of works."""
     study, entries = plan.study, plan.study.benchmarks.entries
     entry = entries[TEXTS_SLUG]
-    read = {
-        slug: texts_of(*text_files_of(entries[slug]), cut=cut_of(entries[slug]))
-        for slug in (TEXTS_SLUG, WORKS_SLUG)
-        if slug in entries
-    }
+    read = {}
+    for slug in (TEXTS_SLUG, WORKS_SLUG):
+        if slug in entries:
+            cut = cut_of(entries[slug])
+            read[slug] = texts_of(*(given_rows(path, cut) for path in text_files_of(entries[slug])))
     texts = read[TEXTS_SLUG]
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)

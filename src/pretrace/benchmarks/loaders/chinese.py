@@ -9,6 +9,7 @@ import logging
 import random
 from pathlib import Path
 
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.packages import NEWS, lines_of
 from pretrace.benchmarks.rows import single_file
@@ -34,7 +35,7 @@ def load_patents(entry: PatentMia, sources: list[Path], seed: int) -> list[Text]
     path = single_file(sources[0], (".jsonl",), "patent")
     return [
         Text(f"{number:05d}-{length:03d}", "".join(words[:length]), row.label, length=length)
-        for number, row in enumerate(texts_of(path))
+        for number, row in enumerate(texts_of(given_rows(path)))
         for words in [jieba_words(row.text)]
         for length in entry.lengths
     ]

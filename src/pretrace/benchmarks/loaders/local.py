@@ -7,21 +7,18 @@ ignored. Rows of a document are taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from pretrace.benchmarks.passages import Cut, rows_of_works
-from pretrace.benchmarks.rows import Row, rows
+from pretrace.benchmarks.given import GivenRows, given_rows
+from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.sources import BenchmarkEntry, Text, loader
 from pretrace.benchmarks.texts import (
     check_classes,
     check_slices,
-    columns_of_texts,
     number_passages,
     texts_of_rows,
 )
-from pretrace.benchmarks.works import are_works
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Maybe, Some
 
@@ -46,19 +43,17 @@ def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    own = texts_of(*sources, cut=entry.cut)
+    own = texts_of(*(given_rows(path, entry.cut) for path in sources))
     return number_passages(own) if entry.question is not None else own
 
 
-def texts_of(
-    path: Path, known: Path | None = None, *, cut: Cut | None = None, prefix: str = ""
-) -> list[Text]:
-    """Return the texts of a file or of works, and those of a second one with known texts.
+def texts_of(given: GivenRows, known: GivenRows | None = None, *, prefix: str = "") -> list[Text]:
+    """Return rows as checked texts, and those of a second file, or of second works, with known texts.
 
     Texts without an id are numbered, with the prefix; known ones are `known-000001` and so on.
     """
-    own = texts_of_rows(_rows_of(path, cut), str(path), prefix)
-    return own if known is None else own + _known_texts(known, cut, path, own)
+    own = texts_of_rows(given.rows, given.source, prefix)
+    return own if known is None else own + _known_texts(known, given.source, own)
 
 
 def check_texts(
@@ -68,29 +63,26 @@ def check_texts(
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    own = texts_of(path, known, cut=cut)
+    known_rows = None if known is None else given_rows(known, cut)
+    own = texts_of(given_rows(path, cut), known_rows)
     if metrics:
         check_classes(own, str(path))
     check_slices(own, str(path))
     return own
 
 
-def _rows_of(path: Path, cut: Cut | None) -> Iterator[tuple[str, Row]]:
-    return rows_of_works(path, cut) if are_works(path) else rows(path, columns_of_texts)
-
-
-def _known_texts(known: Path, cut: Cut | None, path: Path, own: list[Text]) -> list[Text]:
-    """Return the texts of the file with known texts, with label 0; none may have an id of the first file's texts."""
+def _known_texts(known: GivenRows, source: str, own: list[Text]) -> list[Text]:
+    """Return the known texts, with label 0; none may have an id of the texts of `source`."""
     ids = {text.text_id for text in own}
     texts = []
-    for text in texts_of(known, cut=cut, prefix="known-"):
+    for text in texts_of(known, prefix="known-"):
         if text.label == 1:
             raise InputError(
                 f"{text.where}: the label is 1, and the texts of this file are known non-members: give 0 or none."
             )
         if text.text_id in ids:
             raise InputError(
-                f"{text.where}: the id '{text.text_id}' is also one of {path}; ids must be unique."
+                f"{text.where}: the id '{text.text_id}' is also one of {source}; ids must be unique."
             )
         texts.append(replace(text, label=0))
     return texts

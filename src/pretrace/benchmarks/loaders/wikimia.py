@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.rows import files_of_split, only_columns, rows, single_file
 from pretrace.benchmarks.sources import (
@@ -97,7 +98,7 @@ def _numbered(split: list[Text], length: int, count: int) -> Iterator[ReleasedVa
 
 def _split(source: Path, split: str) -> Iterator[Text]:
     for path in files_of_split(source, split):
-        yield from texts_of(path)
+        yield from texts_of(given_rows(path))
 
 
 def _id(length: int, number: int) -> str:
