@@ -23,9 +23,10 @@ from llama_server import llama_server
 from loopback import client_at
 from pretrace.models.api.store import AnswerStore
 from pretrace.models.target import load_checkpoint
-from pretrace.questions.answering import Letters, Prompt
-from pretrace.questions.local import LocalAnswerer
+from pretrace.questions.answering import Letters, Prompt, Question
+from pretrace.questions.local import LocalAnswerer, answered_how
 from pretrace.questions.over_api import ApiAnswerer
+from pretrace.questions.stored import StoredAnswers
 
 QUESTIONS = {
     "Which of the following is a colour?": ("Stone", "Blue", "Run", "Seven"),
@@ -52,9 +53,10 @@ def prompts() -> list[Prompt]:
     ]
 
 
-def table(answers: Sequence[Letters]) -> np.ndarray:
+def table(answers: Sequence[Sequence[Letters]]) -> np.ndarray:
     """[questions, 4]; a row of NaN where no letter was among the probabilities."""
-    return np.array([answer.probabilities or [np.nan] * 4 for answer in answers], dtype=float)
+    rows = [letters.probabilities or [np.nan] * 4 for [letters] in answers]
+    return np.array(rows, dtype=float)
 
 
 def main() -> None:
@@ -65,9 +67,12 @@ def main() -> None:
     parser.add_argument("--endpoint", default="chat", choices=["chat", "completions"])
     options = parser.parse_args()
 
-    questions = prompts()
+    questions = [Question([prompt]) for prompt in prompts()]
     target = load_checkpoint(options.checkpoint, dtype="float32")
-    local = table(LocalAnswerer(target, "local", 2048).letters(questions, lambda answered: None))
+    with tempfile.TemporaryDirectory() as folder:
+        stored = StoredAnswers(Path(folder), answered_how(target, 2048, threads=1), "local")
+        answerer = LocalAnswerer(target, "local", 2048, stored)
+        local = table(answerer.letters(questions, lambda answered: None))
     about = {"model": options.model, "endpoint": options.endpoint, "top_logprobs": 20}
     with (
         tempfile.TemporaryDirectory() as folder,

@@ -47,9 +47,9 @@ def mine() -> dict[str, Any]:
             run | {"views": ["original", "delete-10"],
                    "methods": ["loss", {"min_k": {"k": [0.1, 0.2], "window": [1, 2]}}]},
             {"model": ["tiny", "smollm2-135m"], "benchmark": "own", "start_token": "none", "draws": [0, 1]},
-            {"model": "smollm2-135m", "benchmark": "sotu", "extraction": {"prefix": 50}, "calibrate_on": "own",
+            {"model": "smollm2-135m", "benchmark": "sotu", "extraction": {"stride": 2}, "calibrate_on": "own",
              "methods": ["loss"]},
-            {"model": "smollm2-135m", "benchmark": "own", "extraction": {"prefix": 50}, "methods": ["loss"]},
+            {"model": "smollm2-135m", "benchmark": "own", "extraction": {"stride": 2}, "methods": ["loss"]},
         ],
         "artifacts": {
             "results_auc": ["all"],

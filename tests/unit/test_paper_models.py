@@ -8,6 +8,7 @@ import torch
 import transformers
 import yaml
 from made_up_jobs import expected_statistics
+from made_up_questions import answerer_on
 
 from paper_models import SHAPES, STARTS, write_paper_model
 from pretrace.models.checkpoint import register_local
@@ -17,7 +18,6 @@ from pretrace.passes.engine import Engine
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.questions.answering import Prompt
-from pretrace.questions.local import LocalAnswerer
 from simulated_gpu import SimulatedGPUs
 
 REGISTRY = Path(__file__).parents[2] / "config" / "models.yaml"
@@ -72,7 +72,7 @@ def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_
     folder = write_paper_model(slug, ENTRIES[slug], tmp_path / slug)
     register_local(folder, tmp_path / "checkpoint.json")
     target = load_checkpoint(tmp_path / "checkpoint.json", device="cpu", dtype=ENTRIES[slug]["dtype"])
-    answerer = LocalAnswerer(target, slug, 2048)
+    answerer = answerer_on(target, tmp_path / "answers", 2048)
     ids = answerer._ids(Prompt("Which?", "Be brief."))
     assert ids.count(1) == 1
     assert target.tokenizer.decode(ids) == expected

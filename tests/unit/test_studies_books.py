@@ -13,6 +13,7 @@ import pytest
 from made_up_studies import CONFIG, ROOT
 
 from made_up_books import docx, folders_of_books, prose
+from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.works import report_of
 from pretrace.runtime.errors import InputError
@@ -41,7 +42,7 @@ def loaded(**given):
 
 def passages(study) -> list:
     entry = study.benchmarks.entries[TEXTS_SLUG]
-    return texts_of(Path(entry.path), Path(entry.known), cut=entry.cut)
+    return texts_of(given_rows(Path(entry.path), entry.cut), given_rows(Path(entry.known), entry.cut))
 
 
 def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(folder):
@@ -55,7 +56,9 @@ def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works
     assert {len(text.text.split()) for text in texts} == {64}
     assert not any(re.search(r"\w\n\w", text.text) for text in texts), "line ends that only some works have"
     entry = study.benchmarks.entries[WORKS_SLUG]
-    whole = {text.document: text for text in texts_of(Path(entry.path), Path(entry.known))}
+    whole = {
+        text.document: text for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known)))
+    }
     for text in texts:
         words = " ".join(whole[text.document].text.split())
         place = words.index(" ".join(text.text.split()))
@@ -156,13 +159,16 @@ def test_the_text_that_was_read_of_each_work_is_sealed(folder):
     sealed = Plan(loaded()).sealed(CONFIG)["works"]
     assert len(sealed) == 16
     entry = loaded().benchmarks.entries[WORKS_SLUG]
-    [memoir] = [text.text for text in texts_of(Path(entry.path)) if text.document == "memoir"]
+    [memoir] = [text.text for text in texts_of(given_rows(Path(entry.path))) if text.document == "memoir"]
     assert sealed["books/memoir"] == hashlib.sha256(memoir.encode()).hexdigest()
     for kept in Path("results/works").glob("*.txt"):
         kept.write_text(kept.read_text(encoding="utf-8").replace("e", "FORGED", 1), encoding="utf-8")
     report_of.cache_clear()
     assert Plan(loaded()).sealed(CONFIG)["works"] == sealed
-    assert not any("FORGED" in text.text for text in texts_of(Path(entry.path), Path(entry.known)))
+    assert not any(
+        "FORGED" in text.text
+        for text in texts_of(given_rows(Path(entry.path)), given_rows(Path(entry.known)))
+    )
 
 
 @pytest.mark.parametrize(

@@ -69,15 +69,15 @@ def test_weights_of_60_gb_need_gpus_of_as_much(tmp_path, monkeypatch, memory, gp
 PARTITIONS = """
 partitions:
   cpu: {max_runtime: 2880, cluster: x}
-  gpu: {max_runtime: 1440, max_mem_mb: 512000, max_gpu: 8}
+  gpu: {max_runtime: 1200, max_mem_mb: 512000, max_gpu: 8}
 """
 
 
 @pytest.mark.parametrize(
     ("resources", "told"),
     [
-        ({"gpu": 1, "runtime": 1440}, False),
-        ({"gpu": 1, "runtime": 1500}, True),
+        ({"gpu": 1, "runtime": 1200}, False),
+        ({"gpu": 1, "runtime": 1300}, True),
         ({"runtime": 1500}, False),
         ({"gpu": 9}, True),
         ({"gpu": 1, "mem_mb": 600000}, True),

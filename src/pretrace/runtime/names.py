@@ -4,7 +4,7 @@ import re
 import unicodedata
 from pathlib import Path
 
-from pretrace.runtime.errors import InputError, shorten
+from pretrace.runtime.errors import LONGEST_REPEATED, InputError, shorten
 
 SHARED_FOLDERS = (
     "answers", "api", "benchmarks", "completions", "corpora", "downloads", "identity", "logs", "models", "passes",
@@ -57,7 +57,7 @@ def check_path(path: str | Path, where: str = "") -> None:
     if expanded is not None:
         what = "braces" if expanded["braces"] else expanded[0]
         raise InputError(
-            f"{place}{shorten(path)}: the name has {what}, which Snakemake takes for wildcards; rename the file or "
+            f"{place}{_end_of(path)}: the name has {what}, which Snakemake takes for wildcards; rename the file or "
             "folder."
         )
     check_encoding(path, where)
@@ -70,5 +70,11 @@ def check_encoding(path: str | Path, where: str = "") -> None:
         str(path).encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{place}{shorten(path)}: the name is not UTF-8; rename the file or folder."
+            f"{place}{_end_of(path)}: the name is not UTF-8; rename the file or folder."
         ) from error
+
+
+def _end_of(path: str | Path) -> str:
+    """Return a path as an error repeats it: whole, or its end, where the name is that is wrong."""
+    text = str(path)
+    return text if len(text) <= LONGEST_REPEATED else f"...{text[-LONGEST_REPEATED:]}"
