@@ -72,22 +72,22 @@ def test_a_reference_model_reads_what_its_target_reads(tmp_path):
 BY_HAND = [
     # the texts plainly and after 7 shots, which are read once: (2 x 776 + 7) texts of 32 words
     (WIKIMIA | {"model": "llama-30b", "lengths": [32], "methods": ["loss", {"recall": {"shots": [7]}}]},
-     1559 * 32 * 1.35, 2 * 32528943616 / (0.64 * 790e12), 2 * 32528943616 / (0.64 * 250e12), 1),
-    # 64 options and the wording of 5,495 passages; two GPUs are reserved for one that computes
+     1559 * 32 * 1.35, 2 * 32528943616 / (0.64 * 790e12), 2 * 32528943616 / (0.64 * 250e12), 1, 1),
+    # 64 options and the wording of 5,495 passages; two GPUs are reserved for one that computes; three jobs share it
     ({"model": "llama-2-70b", "benchmark": "booktection-llama", "lengths": [128], "methods": ["de_cop"]},
-     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12), 2 * 68976648192 / (0.64 * 250e12), 2),
+     5495 * (64 * 128 * 1.35 + 120), 2 * 68976648192 / (0.64 * 790e12), 2 * 68976648192 / (0.64 * 250e12), 2, 3),
     # a model of 160M parameters uses 6 %
     ({"model": "small", "benchmark": "wikimia", "lengths": [128], "methods": ["loss"]},
-     250 * 128 * 1.35, 2 * 160e6 / (0.06 * 790e12), 2 * 160e6 / (0.06 * 250e12), 1),
+     250 * 128 * 1.35, 2 * 160e6 / (0.06 * 790e12), 2 * 160e6 / (0.06 * 250e12), 1, 1),
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("run", "tokens", "seconds_h200", "seconds_a100", "gpus"), BY_HAND)
-def test_three_jobs_by_hand(tmp_path, run, tokens, seconds_h200, seconds_a100, gpus):
+@pytest.mark.parametrize(("run", "tokens", "seconds_h200", "seconds_a100", "gpus", "shares"), BY_HAND)
+def test_three_jobs_by_hand(tmp_path, run, tokens, seconds_h200, seconds_a100, gpus, shares):
     small = {"source": "hub", "hub": "a/small", "parameters": 160e6, "resources": {"gpu": 1}}
     [job] = jobs_of(plan_of(tmp_path, run, models={"small": small}), {})
     assert job.read == pytest.approx(tokens)
-    assert job.hours("H200") == job.hours("H100") == pytest.approx(tokens * seconds_h200 / 3600)
+    assert job.hours("H200") == job.hours("H100") == pytest.approx(tokens * seconds_h200 / 3600 / shares)
     assert job.reserved("A100") == pytest.approx(gpus * tokens * seconds_a100 / 3600)
 
 
