@@ -100,7 +100,7 @@ rendering = Lookup(lambda wildcards: asked().rendering(wildcards.artifact))
 
 
 def identity(name, code=None):
-    """The last input of the rule `name`: the function that gives its jobs' identity files (runtime/identity.py).
+    """The last input of a rule, by its `name`: the function that gives its jobs' identity files (runtime/identity.py).
 
     `code`: what `code_digest` takes, if not the rule's name alone; () for a rule that no change of code runs again.
     """
