@@ -14,14 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pretrace.benchmarks.passages import cut_documents, documents, first_names
+from pretrace.commands.numbers import count
 from pretrace.runtime.errors import InputError
-
-
-def count(written: str) -> int:
-    number = int(written)
-    if number < 1:
-        raise argparse.ArgumentTypeError("give a whole number from 1")
-    return number
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -20,14 +20,8 @@ from pretrace.benchmarks.keys import (
     words_of_text,
     write_key,
 )
+from pretrace.commands.numbers import count
 from pretrace.runtime.errors import InputError
-
-
-def count(written: str) -> int:
-    number = int(written)
-    if number < 1:
-        raise argparse.ArgumentTypeError("give a whole number from 1")
-    return number
 
 
 def options_of(arguments: Sequence[str]) -> argparse.Namespace:
