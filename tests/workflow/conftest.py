@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from projects import PLANTED, Project, copy_project, write_smoke
+from projects import Project, copy_project, plant, write_smoke
 
 
 @pytest.fixture
@@ -28,8 +28,7 @@ def of_all_processes(tmp_path_factory) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not whole.exists():
             project = write_smoke(copy_project(tmp_path_factory.mktemp("smoke") / "project"))
-            store = project.path / "src" / "pretrace" / "passes" / "store.py"
-            store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")
+            plant(project)
             shown = project.smoke("all").stdout
             (project.path / "first_run.log").write_text(shown, encoding="utf-8")
             project.path.rename(whole)

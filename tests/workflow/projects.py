@@ -161,3 +161,9 @@ def _planted(self, *chunk):
 
 Store.write = _planted
 """
+
+
+def plant(project: Project) -> None:
+    """Let the project's store be made to fail. A result carries its code, so that equal bytes need it in both."""
+    store = project.path / "src" / "pretrace" / "passes" / "store.py"
+    store.write_text(store.read_text(encoding="utf-8") + PLANTED, encoding="utf-8")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from projects import NOTHING, jobs_of
+from projects import NOTHING, jobs_of, plant
 from small_study import results
 
 
@@ -65,6 +65,7 @@ def test_the_first_results_are_announced(finished):
 
 @pytest.mark.full
 def test_the_study_is_the_same_bytes_from_scratch_on_one_core(finished, unrun):
+    plant(unrun)
     unrun.run("--cores", "1", "all", "--config", "study=smoke/smoke.yaml", "resamples=200")
     assert results(finished) == results(unrun)
     assert len(results(finished)) >= 11

@@ -111,8 +111,9 @@ def identity(name, code=None):
         names = dict(wildcards.items())
         inputs = []
         for item in declared.input[:-1]:
-            if not is_flagged(item, "ancient"):
-                inputs += paths(given(item, wildcards))
+            for path in paths(given(item, wildcards)):
+                if not is_flagged(path, "ancient"):
+                    inputs.append(path)
         job = Job(
             code=code_digest(*(argument.format(**names) for argument in arguments)) if arguments else "",
             settings={key: given(value, wildcards) for key, value in declared.params.items()},
@@ -125,6 +126,11 @@ def identity(name, code=None):
             sys.exit(f"error: {error}")
 
     return of_wildcards
+
+
+def only_before(files):
+    """Files, as a function of wildcards, that a job waits for and does not read."""
+    return lambda wildcards: ancient(files(wildcards))
 
 
 def given(item, wildcards):

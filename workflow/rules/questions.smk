@@ -12,7 +12,8 @@ rule answer_questions:
         seal=seal_of_study(),
         views=pair.views_of_options,
         prompts="<config>/prompts/de_cop.yaml",
-        shares=pair.answer_shares,
+        # they only fill the store: the same answers come of one job and of three
+        shares=only_before(pair.answer_shares),
         identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
