@@ -11,21 +11,13 @@ from scipy.stats import binom, false_discovery_control
 from sklearn.linear_model import Ridge
 
 from pretrace.evaluation.audit import AUDIT_COLUMNS, COMBINED, audit
-from pretrace.evaluation.audit_controls import (
-    COPIES,
-    EXPLAINED,
-    FEATURES,
-    FORM,
-    LETTERS,
-    PARTS,
-    SIZES,
-    WORDS,
-    Documents,
-    explained,
-)
+from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
+from pretrace.evaluation.audit_documents import Documents
 from pretrace.evaluation.audit_scores import ScoredBenchmark
-from pretrace.evaluation.exchange import AuditedTexts, units_of
+from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
+from pretrace.evaluation.forms import FORM as FEATURES
 from pretrace.evaluation.significance import empirical_p
+from pretrace.evaluation.taken_off import EXPLAINED, Column, alone, explained, in_groups, two_groups
 from pretrace.evaluation.verdict import verdict
 from pretrace.runtime.errors import InputError
 
@@ -228,6 +220,7 @@ def worded(scored: ScoredBenchmark, change) -> ScoredBenchmark:
 CHANGES = {
     WORDS: lambda text, number: text.replace("word1", "other1"),
     LETTERS: lambda text, number: text.replace("or", "0r"),
+    WORD: lambda text, number: text.replace(" word7 ", " ") if number % 4 else f"{text} applause",
     FORM: lambda text, number: text.replace(" word2", "-\nword2"),
     SIZES: lambda text, number: f"{text} word1 word2 word3",
 }
@@ -236,14 +229,14 @@ CHANGES = {
 def test_texts_of_one_kind_pass_every_check():
     found = controls(audited(made_up(60, 200)))
     assert not found["flagged"].any()
-    assert set(found.index) == {*CHANGES, PARTS, COPIES}
-    assert found.loc[[*CHANGES], "p"].between(0.05, 1).all()
+    assert set(found.index) == {*CHANGES, SPREAD, PARTS, COPIES}
+    assert found.loc[[*CHANGES, SPREAD], "p"].between(0.01, 1, inclusive="right").all()
 
 
 @pytest.mark.parametrize("check", CHANGES)
 def test_texts_that_differ_without_a_model_are_told(check):
     frame = audited(worded(made_up(28, 80, shift=2.5), CHANGES[check]))
-    assert controls(frame).loc[check, "p"] <= 0.05
+    assert controls(frame).loc[check, "p"] <= 0.01
     assert verdict(frame).kind == "invalid"
     assert verdict(frame).p < 0.001, "which would be evidence otherwise"
 
@@ -281,10 +274,11 @@ def documents_with_digits(count: int, suspects: int, seed: int) -> tuple[Documen
     return Documents.of(table, "en"), digits.astype(float)
 
 
-def test_what_form_leaves_of_scores_is_exchanged():
+def test_what_all_form_leaves_of_scores_is_exchanged():
+    """Few documents: what each feature leaves is asked where so many could be evidence."""
     documents, digits = documents_with_digits(10, 4, seed=0)
     scores = digits + np.random.default_rng(1).normal(size=10)
-    form = documents.features(FEATURES)
+    form = documents.features(documents.measured(FEATURES))
     left = []
     for out in range(10):
         others = np.arange(10) != out
@@ -296,21 +290,80 @@ def test_what_form_leaves_of_scores_is_exchanged():
     assert row["flagged"] == (row["p"] > 0.05)
 
 
-def test_what_form_leaves_has_its_level():
-    low = 0
-    for seed in range(200):
-        documents, digits = documents_with_digits(11, 4, seed)
-        low += (
-            explained(documents, digits + np.random.default_rng(seed + 1000).standard_t(3, 11))["p"] <= 0.05
-        )
-    assert 0 < low <= binom.ppf(0.999, 200, 0.05)
+def test_what_a_feature_leaves_is_the_partial_t_beside_it():
+    documents, digits = documents_with_digits(9, 4, seed=3)
+    scores = digits + np.random.default_rng(2).normal(size=9)
+    chosen = [(0, 1, 2, 3), *(own for own in combinations(range(9), 4) if own != (0, 1, 2, 3))]
+    labels = np.array([[place in own for own in chosen] for place in range(9)], dtype=float)
+    t = []
+    for own in labels.T:
+        design = np.stack([own, digits, np.ones(9)], axis=1)
+        slopes, squares, *_ = np.linalg.lstsq(design, scores)
+        t.append(slopes[0] / np.sqrt(squares[0] / 6 * np.linalg.inv(design.T @ design)[0, 0]))
+    left = alone(Column("digits", digits), documents, scores, labels)
+    assert left.p == pytest.approx(np.mean(np.array(t) >= t[0] - 1e-9))
+    same = Column("the label", labels[:, 0])
+    assert alone(same, documents, scores, labels).p == 1, "nothing is left of the labels"
+
+
+def test_documents_of_two_forms_exchange_labels_among_their_own():
+    """Two of four in question and two of five known ones have many digits."""
+    documents, _ = documents_with_digits(9, 4, seed=3)
+    many = np.array([1, 1, 0, 0, 1, 1, 0, 0, 0])
+    texts = [f"a bee cedar {'7 ' * (1 + 8 * many[place // 3])}" for place in range(27)]
+    documents = Documents.of(documents.table.assign(text=texts), "en")
+    scores = np.random.default_rng(6).normal(size=9) - 2 * many
+    sums = [
+        scores[[*high, *low]].sum()
+        for high in combinations(np.flatnonzero(many), 2)
+        for low in combinations(np.flatnonzero(1 - many), 2)
+    ]
+    (left, *others) = in_groups(documents, scores, seed=0)
+    assert left.p == pytest.approx(np.mean(np.array(sums) >= scores[:4].sum() - 1e-9))
+    assert {other.p for other in others} <= {
+        left.p,
+        exchanged_p(scores, documents.suspect, np.zeros(9, int), 0),
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "groups"),
+    [([0, 0, 0, 4, 5], [0, 0, 0, 1, 1]), ([3, 1, 9, 2], [0, 0, 1, 0]), ([2, 2, 2], [0, 0, 0]), ([1], [0])],
+)
+def test_two_groups_lie_as_far_apart_as_can_be(values, groups):
+    assert two_groups(np.array(values, dtype=float)).tolist() == groups
+
+
+HALF = {
+    "lines": lambda words: "\n".join([" ".join(words[:15]), " ".join(words[15:])]),
+    "double blanks": lambda words: "  ".join(words),
+    "brackets": lambda words: " ".join([*words[:-1], f"[{words[-1]}]"]),
+}
+"""What half of the known works look like, beside the others and those in question."""
+
+
+@pytest.mark.parametrize("feature", HALF)
+def test_what_a_few_known_works_look_like_does_not_make_a_score_higher(feature):
+    """The model knows none of the texts, and scores those lower that look otherwise."""
+    scored = made_up(40, 80, methods=2, seed=4)
+    few = (scored.benchmark["document"].str[1:].astype(int) >= 20).to_numpy()
+    words = [text.split() for text in scored.benchmark["text"]]
+    texts = [HALF[feature](own) if odd else " ".join(own) for odd, own in zip(few, words, strict=True)]
+    lower = scored.scores.assign(score=scored.scores["score"] - 3 * np.tile(few, 2))
+    frame = audited(ScoredBenchmark("texts", lower, scored.benchmark.assign(text=texts)))
+    assert verdict(frame).p <= 0.05
+    assert verdict(frame).kind == "invalid"
+    assert controls(frame).loc[EXPLAINED, "p"] > 0.05
+    higher = scored.scores.assign(score=lower["score"] + 3 * np.tile(scored.benchmark["label"].isna(), 2))
+    frame = audited(ScoredBenchmark("texts", higher, scored.benchmark.assign(text=texts)))
+    assert controls(frame).loc[EXPLAINED, "p"] <= 0.05, "what was read is still higher"
 
 
 def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it():
     """Capitals raise the score, and documents in question have a few more."""
     scored = made_up(40, 80, methods=1)
     document = np.arange(120) // 4
-    capitals = np.random.default_rng(7).integers(0, 15, 30) + 2 * (np.arange(30) < 10)
+    capitals = np.random.default_rng(7).integers(0, 15, 30) + 3 * (np.arange(30) < 10)
     words = [text.split() for text in scored.benchmark["text"]]
     texts = [
         " ".join([*map(str.upper, own[: capitals[code]]), *own[capitals[code] :]])
@@ -322,7 +375,7 @@ def test_form_that_explains_a_higher_score_is_told_where_no_other_check_sees_it(
     assert failed[failed].index.tolist() == [EXPLAINED]
     assert verdict(frame).p <= 0.05
     assert verdict(frame).kind == "invalid"
-    assert "explains their higher score" in verdict(frame).reasons[0]
+    assert "no longer surely higher once form is taken off" in verdict(frame).reasons[0]
     assert EXPLAINED not in controls(audited(made_up(40, 80))).index, "where no score is higher"
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from pretrace.evaluation.exchange import AuditedTexts, Units, normal_scores, units_of
+from pretrace.evaluation.exchange import AuditedTexts, Units, above, exchanged_p, normal_scores, units_of
 from pretrace.evaluation.resampling import DRAWN, relabellings, ways
 
 
@@ -29,6 +29,16 @@ def brute_force(scores, suspect, stratum) -> float:
     choices = product(*(combinations(rows, int(suspect[rows].sum())) for rows in strata))
     sums = np.array([sum(scores[row] for chosen in choice for row in chosen) for choice in choices])
     return float((sums >= scores[suspect].sum() - 1e-9).mean())
+
+
+def welch(values, chosen) -> np.ndarray:
+    """Welch's t of the chosen values against the others, for each row of `chosen`."""
+    ours = values[chosen]
+    number, others = ours.shape[1], len(values) - ours.shape[1]
+    mean, other_mean = ours.mean(axis=1), (values.sum() - ours.sum(axis=1)) / others
+    squares = (values**2).sum() - (ours**2).sum(axis=1) - others * other_mean**2
+    error = ours.var(axis=1, ddof=1) / number + squares / (others - 1) / others
+    return (mean - other_mean) / np.sqrt(error)
 
 
 def test_normal_scores_are_the_quantiles_of_midranks_where_all_weigh_the_same():
@@ -58,9 +68,44 @@ def test_drawn_relabellings_come_near_to_all_of_them():
     rng = np.random.default_rng(5)
     found = units(texts_of([3] * 24, 6, rng, shift=0.3))
     assert found.ways > DRAWN + 1
-    every = np.array([found.standardised[list(chosen)].sum() for chosen in combinations(range(24), 6)])
-    exact = (every >= found.standardised[:6].sum() - 1e-9).mean()
+    every = welch(found.standardised, np.array([*combinations(range(24), 6)]))
+    exact = (every >= every[0] - 1e-9).mean()
     assert found.p(seed=1) == pytest.approx(exact, abs=4 * np.sqrt(exact / DRAWN))
+
+
+def test_sides_that_differ_in_number_are_compared_by_welchs_t():
+    """Seven of them scatter thrice as much as eighteen, around the same mean; a sum finds too much there."""
+    suspect, stratum = np.arange(25) < 7, np.zeros(25, dtype=int)
+    low = {exchanged_p: 0, sum_p: 0}
+    for seed in range(400):
+        values = np.random.default_rng(seed).normal(size=25) * np.where(suspect, 3, 1)
+        for test in low:
+            low[test] += test(values, suspect, stratum, 0, 399) <= 0.05
+    assert low[exchanged_p] <= stats.binom.ppf(0.999, 400, 0.06) < low[sum_p]
+
+
+def sum_p(values, suspect, stratum, seed, drawn) -> float:
+    sums = np.concatenate([values @ labels for labels in relabellings(suspect, stratum, seed, drawn)])
+    return float((sums >= sums[0] - 1e-9).mean())
+
+
+def test_welchs_t_is_summed_over_strata():
+    rng = np.random.default_rng(8)
+    values, stratum = rng.normal(size=18), np.arange(18) % 2
+    suspect = np.isin(np.arange(18), [0, 2, 4, 1, 3, 5, 7, 9])
+    numerator = variance = 0.0
+    sides = {}
+    for side in (True, False):
+        own = [values[(suspect == side) & (stratum == code)] for code in (0, 1)]
+        squares = sum(((part - part.mean()) ** 2).sum() for part in own)
+        sides[side] = own, squares / sum(len(part) - 1 for part in own)
+    for code in (0, 1):
+        ours, theirs = sides[True][0][code], sides[False][0][code]
+        weight = len(ours) * len(theirs) / 9
+        numerator += weight * (ours.mean() - theirs.mean())
+        variance += weight**2 * (sides[True][1] / len(ours) + sides[False][1] / len(theirs))
+    found = above(values, suspect[:, None].astype(float), stratum)
+    assert found == pytest.approx(numerator / np.sqrt(variance))
 
 
 def test_documents_exchange_with_those_of_the_same_slices():

@@ -7,6 +7,13 @@ from math import ceil, comb, sqrt
 LEVEL = 0.05
 """The level of tests, and the false-discovery rate at which a unit is flagged."""
 
+CHECK_LEVEL = 0.01
+"""The level of the checks that see no scores: below it the sides surely differ in kind.
+
+It is lower than `LEVEL`, because what differs a little is taken off the scores (`evaluation/taken_off.py`): of fair
+audits whose p is low a check at 0.05 called half invalid. docs/size_and_power.md.
+"""
+
 FEWEST_WAYS = round(1 / LEVEL)
 """Ways to exchange labels from which on a p can be `LEVEL`.
 

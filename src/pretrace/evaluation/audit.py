@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from pretrace.benchmarks.audit_design import LEVEL, known_to_name
-from pretrace.evaluation.audit_controls import Documents, checks, explained, outliers, unusual
+from pretrace.evaluation.audit_controls import checks, outliers, unusual
+from pretrace.evaluation.audit_documents import Documents
 from pretrace.evaluation.audit_scores import (
     OF_METHOD,
     Conditions,
@@ -19,6 +20,7 @@ from pretrace.evaluation.audit_scores import (
 from pretrace.evaluation.averages import Record
 from pretrace.evaluation.exchange import AuditedTexts, Units, units_of
 from pretrace.evaluation.roc import Floats
+from pretrace.evaluation.taken_off import explained
 from pretrace.questions.known import is_control, is_question
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
@@ -73,57 +75,97 @@ def audit(
     and, if p of all together is at most `LEVEL`, `explained`; none if labels were drawn at random. `positive`: members
     of `positive` (label 1), which the model surely read, against its other texts. `design`: `known_documents`,
     `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared; `outliers` and
-    `known_outliers`, documents left out; `randomised`; `icc` (the share of the variance of scores that lies between
+    `known_outliers`, documents left out; `randomised`; `even` (documents have as many texts, so that p is exact);
+    `icc` (the share of the variance of scores that lies between
     documents); `smallest_effect` that is found in four of five audits; `texts_needed`, how many texts each document
     needs for the effect `SOUGHT` (infinity: over 1,000); `log10_ways` to exchange labels; `documents_to_name`, how many
     known documents let a single one in question be named.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
-    same, conditions = audited.name == known.name, Conditions.of_runs(runs)
-    unlabelled = audited.benchmark["label"].isna().any()
-    ours, theirs = (
-        audit_scores(scored, conditions, same=same and bool(unlabelled)) for scored in (audited, known)
-    )
-    ours = ours[ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)]
-    theirs = theirs[theirs["label"].eq(0).fillna(False)]
-    reads = [side[(side["unit"] == "text") & ~side["method"].map(is_control)] for side in (ours, theirs)]
-    kind = "text" if min(map(len, reads)) else "document"
-    ours, theirs = (side[side["unit"] == kind] for side in (ours, theirs))
+    conditions = Conditions.of_runs(runs)
+    ours, theirs = _sides(audited, known, conditions)
     ours = _comparable(ours, theirs, audited, known)
     frame, texts, methods = _compared_texts(ours, theirs, randomised=randomised)
     rows: list[Record] = []
-    out, inside = np.zeros(len(frame), dtype=bool), None
+    usual = None
+    out = np.zeros(len(frame), dtype=bool)
     if not texts.within:
         documents = Documents.of(_compared_words(frame, audited, known), language)
-        out_of_documents = outliers(documents)
-        names = np.array(documents.names, dtype=object)[out_of_documents]
+        outlying = outliers(documents)
+        usual = documents.where(~outlying)
+        names = [name for name, is_out in zip(documents.names, outlying, strict=True) if is_out]
         out = frame["document"].isin(names).to_numpy(bool)
-        rows += [
-            {"unit": "document", "id": _shown(name), "document": _shown(name), "method": "", "setting": "",
-             "texts": int((frame["document"] == name).sum())}
-            for name in names if frame.loc[frame["document"] == name, "suspect"].any()
-        ]  # fmt: skip
-        inside = documents.where(~out_of_documents)
-    left = frame[out].groupby("suspect")["document"].nunique()
+        rows += _left_out(frame[out & frame["suspect"]])
+    left_out = frame[out].groupby("suspect")["document"].nunique()
+    rows.append(_design_row("outliers", float(left_out.get(True, 0))))
+    rows.append(_design_row("known_outliers", float(left_out.get(False, 0))))
     frame, texts = frame[~out].reset_index(drop=True), texts.where(~out)
     ranks = texts.ranks(combined_methods(texts, methods))
-    rows += _rows(frame, texts, methods, ranks, single=kind == "text")
-    if inside is not None and 0 < inside.suspect.sum() < len(inside.names):
-        found = checks(inside)
-        if any(row["unit"] == "all" and row["p"] <= LEVEL for row in rows):
-            found.append(explained(inside, _standardised(inside.names, frame, texts, ranks[:, -1])))
-        rows += [{"unit": "control", "setting": "", **row} for row in found]
-        odd = set(map(_shown, unusual(inside)))
-        rows = [
-            row | {"flagged": False} if row["unit"] == "document" and row["id"] in odd else row
-            for row in rows
-        ]
-    rows += [_design_row(id, float(left.get(side, 0))) for id, side in
-             (("outliers", True), ("known_outliers", False))]  # fmt: skip
+    single = bool((ours["unit"] == "text").all())
+    results = [*_rows(frame, texts, methods, ranks, single=single)]
+    if usual is not None and 0 < usual.suspect.sum() < len(usual.names):
+        scores = _standardised(usual.names, frame, texts, ranks[:, -1])
+        rows += _controls(usual, scores, p=_p_together(results))
+        results = _without_unusual(results, usual)
+    rows += results
     if positive is not None:
         rows += _positive(positive, conditions)
     return _table(rows)
+
+
+def _sides(
+    audited: ScoredBenchmark, known: ScoredBenchmark, conditions: Conditions
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return the scored units in question and the known ones: texts, or documents where only these have scores."""
+    unlabelled = bool(audited.benchmark["label"].isna().any())
+    same = unlabelled and audited.name == known.name
+    ours, theirs = (audit_scores(scored, conditions, same=same) for scored in (audited, known))
+    in_question = ours["label"].isna() if unlabelled else ours["label"].eq(1).fillna(False)
+    sides = ours[in_question], theirs[theirs["label"].eq(0).fillna(False)]
+    read = [((side["unit"] == "text") & ~side["method"].map(is_control)).any() for side in sides]
+    kind = "text" if all(read) else "document"
+    ours, theirs = (side[side["unit"] == kind] for side in sides)
+    return ours, theirs
+
+
+def _left_out(texts: pd.DataFrame) -> Iterator[Record]:
+    """Yield a row for each document of outlying texts in question."""
+    for name, own in texts.groupby("document", sort=True):
+        shown = _shown(str(name))
+        yield {
+            "unit": "document",
+            "id": shown,
+            "document": shown,
+            "method": "",
+            "setting": "",
+            "texts": len(own),
+        }
+
+
+def _p_together(rows: Sequence[Record]) -> float:
+    """Return the p of all texts in question together; NaN if there is none."""
+    p = [row["p"] for row in rows if row["unit"] == "all" and row["method"] == COMBINED]
+    return float(p[0]) if p else np.nan
+
+
+def _controls(documents: Documents, scores: Floats, p: float) -> Iterator[Record]:
+    """Yield the checks of documents; if their `p` is low, what is left of their scores once form is taken off."""
+    rows = checks(documents)
+    if p <= LEVEL:
+        rows.append(explained(documents, scores))
+    for row in rows:
+        yield {"unit": "control", "setting": ""} | row
+
+
+def _without_unusual(rows: Sequence[Record], documents: Documents) -> list[Record]:
+    """Return the rows; documents that look unlike the known ones are not named alone."""
+    odd = set(map(_shown, unusual(documents)))
+    named = []
+    for row in rows:
+        is_odd = row["unit"] == "document" and row["id"] in odd
+        named.append(row | {"flagged": False} if is_odd else row)
+    return named
 
 
 def _table(rows: Sequence[Record]) -> pd.DataFrame:
@@ -311,6 +353,7 @@ def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[
         "texts": len(ours),
         "typical_texts": float(ours.groupby("document").size().median()),
         "randomised": float(texts.within),
+        "even": float(len(np.unique(units.texts)) == 1),
         "icc": units.icc,
         "smallest_effect": units.smallest_effect(),
         "texts_needed": needed,

@@ -1,31 +1,28 @@
 """Are texts in question and known ones of the same kind? Checks by exchanges of whole documents."""
 
-import re
-import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from pretrace.benchmarks.audit_design import LEVEL, names_of_parts
+from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, names_of_parts
 from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.ngrams import RUN, near_copies, ngrams
+from pretrace.evaluation.audit_documents import Documents, Terms, stratum_means
 from pretrace.evaluation.averages import Record
-from pretrace.evaluation.exchange import SUMMING, exchanged_p, normal_scores
+from pretrace.evaluation.exchange import SUMMING
+from pretrace.evaluation.forms import FORM as FEATURES
+from pretrace.evaluation.forms import SIZE, Measure
 from pretrace.evaluation.resampling import relabellings
 from pretrace.evaluation.roc import Flags, Floats, Whole, ratio
-from pretrace.methods.bag_of_words import words_of
 from pretrace.seeds import seed_of
 
-WORDS, LETTERS, FORM, SIZES = "words", "letters", "form", "size"
-"""Checks by exchange: a classifier of words; one of letters and signs; the greatest difference in form; in size."""
+WORDS, LETTERS, WORD = "words", "letters", "word"
+"""Checks by exchange: a classifier of words; one of letters and signs; the single word that differs most."""
 
-EXPLAINED = "explained"
-"""The check that sees scores: what the texts look like explains that they are higher."""
+FORM, SIZES, SPREAD = "form", "size", "spread"
+"""Checks by exchange: the greatest difference in form; in size; how documents of a side scatter about one another."""
 
 PARTS, COPIES = "parts", "copies"
 """Documents that are called chapters; documents of a side that are copies of each other."""
@@ -36,166 +33,42 @@ RELABELLINGS = 1_999
 TELLING = 20
 """Words that are told where the sides differ in words or letters."""
 
+FEWEST_WITH_WORD = 2
+"""Documents that have a word: one that a single document has tells no side."""
+
 FEW = 0.1
 """Share of outlying documents, at most."""
 
 FEWEST_USUAL = 8
 """Fewer documents do not show what is usual."""
 
-MOST = 1_000
-"""Documents that are compared by `checks`, at most: a matrix of all pairs is made."""
-
 FAR = 6.0
 """An outlying document is this much less like the others than usual, in robust standard deviations."""
 
-MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
-
-Measure = Callable[[str, Sequence[str], Sequence[str]], float]
-
-FEATURES: dict[str, Measure] = {
-    "characters a word": lambda text, words, lines: len(text) / len(words),
-    "bytes a character": lambda text, words, lines: len(text.encode()) / len(text),
-    "capital letters": lambda text, words, lines: sum(map(str.isupper, text)) / len(text),
-    "letters beyond ASCII": lambda text, words, lines: sum(c.isalpha() and not c.isascii() for c in text) / len(text),
-    "digits": lambda text, words, lines: sum(map(str.isdigit, text)) / len(text),
-    "digits within words": lambda text, words, lines: sum(bool(MIXED.search(word)) for word in words) / len(words),
-    "signs": lambda text, words, lines: sum(not c.isalnum() and not c.isspace() for c in text) / len(text),
-    "short words": lambda text, words, lines: sum(len(word) <= 3 for word in words) / len(words),
-    "different words": lambda text, words, lines: len(set(words)) / len(words),
-    "lines": lambda text, words, lines: len(lines) / len(words),
-    "line lengths": lambda text, words, lines: float(np.log1p(np.mean([len(line) for line in lines]))),
-    "hyphens at line ends": lambda text, words, lines: sum(line.rstrip().endswith("-") for line in lines) / len(words),
-    "repeated lines": lambda text, words, lines: 1 - len({*lines}) / len(lines),
-    "spaces": lambda text, words, lines: sum(map(str.isspace, text)) / len(text),
-    "decomposed letters": lambda text, words, lines: float(not unicodedata.is_normalized("NFC", text)),
-}  # fmt: skip
-"""What a text looks like, from the text, its words and its lines."""
-
-OF_SIZE: dict[str, Measure] = {
-    "characters": lambda text, words, lines: len(text),
-    "words": lambda text, words, lines: len(words),
-}
-
-
-@dataclass(frozen=True)
-class Documents:
-    """The texts of an audit by document: a `table` of texts (`text, document, suspect`), and of each document its
-    `names`, `suspect` and `stratum`; `of_text` is the code of each text's document.
-    """
-
-    table: pd.DataFrame
-    names: Sequence[str]
-    suspect: Flags
-    stratum: Whole
-    of_text: Whole
-    language: str
-
-    @classmethod
-    def of(cls, table: pd.DataFrame, language: str) -> "Documents":
-        """Read a table of texts (`text, document, slice, suspect`); documents of the same `slice` are a stratum."""
-        grouped = table.groupby("document", sort=True)
-        slices = grouped["slice"].first()
-        return cls(
-            table,
-            slices.index.tolist(),
-            grouped["suspect"].first().to_numpy(bool),
-            np.asarray(pd.factorize(slices)[0], dtype=np.intp),
-            np.asarray(grouped.ngroup(), dtype=np.intp),
-            language,
-        )
-
-    @property
-    def compared(self) -> Flags:
-        """Mark `MOST` documents at most, chosen by their names."""
-        order = np.argsort([seed_of("checked", name) for name in self.names], kind="stable")
-        return np.isin(np.arange(len(order)), order[:MOST])
-
-    def where(self, documents: Flags) -> "Documents":
-        """Return some of the documents; all of them are this object, which keeps its weights."""
-        return self if documents.all() else Documents.of(self.table[documents[self.of_text]], self.language)
-
-    def means(self, features: Floats) -> Floats:
-        """Return the mean of each document's texts, shape (documents, features)."""
-        sums = np.stack([np.bincount(self.of_text, column) for column in features.T], axis=1)
-        return sums / np.bincount(self.of_text)[:, None]
-
-    def features(self, of: dict[str, Measure]) -> Floats:
-        """Return the features of each document that differ, as they are and as normal scores, less stratum means."""
-        rows = [[measure(text, units(text, unit_of(self.language)) or [""], text.splitlines() or [""])
-                 for measure in of.values()] for text in self.table["text"]]  # fmt: skip
-        means = self.means(np.array(rows))
-        ranks = np.stack(
-            [normal_scores(column.round(12), np.ones(len(column))) for column in means.T], axis=1
-        )
-        both = np.concatenate([means, ranks], axis=1)
-        both = both - _stratum_means(both, self.stratum)
-        return np.asarray(ratio(both, both.std(axis=0), empty=0.0))
-
-    @cached_property
-    def form(self) -> Floats:
-        return self.features(FEATURES)
-
-    @cached_property
-    def weights(self) -> list[tuple[Any, Sequence[str]]]:
-        """Return each document's mean weights (tf-idf; sparse: documents, words), and the words; then of letters."""
-        from scipy.sparse import csr_matrix
-        from sklearn.feature_extraction.text import TfidfVectorizer
-
-        share = 1 / np.bincount(self.of_text)[self.of_text]
-        mean = csr_matrix((share, (self.of_text, np.arange(len(self.of_text)))))
-        vectorizers = [
-            TfidfVectorizer(analyzer=analyzer, sublinear_tf=True)
-            for analyzer in (partial(_words, self.language), _letters)
-        ]
-        return [
-            (mean @ own.fit_transform(self.table["text"]), own.get_feature_names_out()) for own in vectorizers
-        ]
-
-
-PUNCTUATION = ".,;:!?()[]{}\"'`*_-\u2013\u2014\u2018\u2019\u201c\u201d"
-
-
-def _words(language: str, text: str) -> list[str]:
-    return [word.strip(PUNCTUATION) for word in words_of(text.lower(), language)]
-
-
-def _letters(text: str) -> list[str]:
-    """Return all runs of one to three characters."""
-    return [text[start : start + n] for n in (1, 2, 3) for start in range(len(text) - n + 1)]
+CELLS_AT_ONCE = 1 << 22
+"""Of a matrix of words and relabellings."""
 
 
 def checks(documents: Documents) -> list[Record]:
     """Return a row for each check: `method`, `p` and `effect` of those by exchange, `flagged` of the others.
 
-    `id` names the feature that differs most, or two documents. p is exact and adjusted: that of the greatest departure
-    among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993). `effect`: how much more
-    the sides differ than relabelled ones do, in standard deviations of these. Of checks by exchange that fail,
-    there are rows of `_causes` too.
+    `id` names the feature or the word that differs most, or two documents. p is adjusted: that of the greatest
+    departure among the checks by exchange (Westfall and Young, Resampling-Based Multiple Testing, 1993); a check fails
+    at `CHECK_LEVEL`. `effect`: how much more the sides differ than relabelled ones do, in standard deviations of these.
+    Of checks by exchange that fail, there are rows of `_causes` too.
     """
     first = documents.table.groupby("document", sort=True)["text"].first()
     parts = names_of_parts(zip(documents.names, first, strict=True))
     copies = _copies(documents, suspect=True) or _copies(documents, suspect=False)
-    found = {PARTS: parts[:2], COPIES: copies}
-    rows: list[Record] = [
-        {"method": method, "flagged": bool(names), "id": " / ".join(names)} for method, names in found.items()
-    ]
+    rows: list[Record] = [_named(PARTS, parts[:2]), _named(COPIES, copies)]
     compared = documents.where(documents.compared)
-    rows += _exchanged(compared)
-    return [*rows, *_causes(compared, {row["method"]: row["id"] for row in rows if row.get("p", 1) <= LEVEL})]
+    exchanged = _exchanged(compared)
+    failed = {row["method"]: row["id"] for row in exchanged if row["flagged"]}
+    return [*rows, *exchanged, *_causes(compared, failed)]
 
 
-def explained(documents: Documents, scores: Floats) -> Record:
-    """Return the row of `EXPLAINED` for documents in question with higher `scores` (documents,), as they are exchanged.
-
-    Kernel ridge regression on the form of texts predicts each document's score from all others. p, exact as well, is
-    that of what it leaves: where it is above `LEVEL`, form explains the higher scores.
-    """
-    compared = documents.compared
-    documents, scores = documents.where(compared), scores[compared]
-    hat, leverage = _leave_one_out(documents.form @ documents.form.T, documents.stratum)
-    left = (scores - hat @ scores) / (1 - leverage)
-    p = exchanged_p(left, documents.suspect, documents.stratum, seed_of("explained", *documents.names))
-    return {"method": EXPLAINED, "p": p, "flagged": p > LEVEL}
+def _named(method: str, names: list[str]) -> Record:
+    return {"method": method, "flagged": bool(names), "id": " / ".join(names)}
 
 
 def unusual(documents: Documents) -> set[str]:
@@ -204,10 +77,12 @@ def unusual(documents: Documents) -> set[str]:
     The greatest departure of any feature of their form has a rank of at most `LEVEL` among those of the known documents
     of the same stratum.
     """
-    greatest, names = np.abs(documents.form).max(axis=1, initial=0), set()
+    greatest = np.abs(documents.form).max(axis=1, initial=0)
+    names = set()
     for own in np.flatnonzero(documents.suspect).tolist():
-        known = greatest[~documents.suspect & (documents.stratum == documents.stratum[own])]
-        if 1 + (known >= greatest[own] - SUMMING).sum() <= LEVEL * (1 + len(known)):
+        known = ~documents.suspect & (documents.stratum == documents.stratum[own])
+        as_far = (greatest[known] >= greatest[own] - SUMMING).sum()
+        if 1 + as_far <= LEVEL * (1 + known.sum()):
             names.add(documents.names[own])
     return names
 
@@ -218,18 +93,13 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
     `effect` of a `cause`: how far it lies from the middle between both sides, by its prediction or by the feature, in
     standard deviations; `flagged`, if it is in question.
     """
-    ours = documents.suspect
     for method, feature in failed.items():
-        if method in (WORDS, LETTERS):
-            weights, _ = documents.weights[method == LETTERS]
-            hat = _leave_one_out((weights @ weights.T).toarray(), documents.stratum)
-            values = left_out(hat, ours[:, None].astype(np.float64))[:, 0]
-        else:
-            values = documents.features({feature: (FEATURES | OF_SIZE)[feature]})[:, 0]
-        means = values[ours].mean(), values[~ours].mean()
-        effects = (values - np.mean(means)) * np.where(ours, 1, -1) * np.sign(means[0] - means[1])
-        effects = ratio(effects, values.std(), empty=0.0)
-        for name, effect, suspect in zip(documents.names, effects, ours, strict=True):
+        if method == SPREAD:
+            continue  # no document lies on its side by how its side scatters
+        values = _on_a_line(documents, method, feature)
+        for name, effect, suspect in zip(
+            documents.names, _apart(values, documents.suspect), documents.suspect, strict=True
+        ):
             yield {
                 "unit": "cause",
                 "method": method,
@@ -237,8 +107,28 @@ def _causes(documents: Documents, failed: Mapping[str, str]) -> Iterator[Record]
                 "effect": effect,
                 "flagged": suspect,
             }
-    if failed.keys() & {WORDS, LETTERS}:
+    if failed.keys() & {WORDS, LETTERS, WORD}:
         yield from _telling_words(documents)
+
+
+def _on_a_line(documents: Documents, method: str, feature: str) -> Floats:
+    """Return a number of each document by which a check tells the sides apart, shape (documents,)."""
+    if method in (WORDS, LETTERS):
+        terms = documents.words if method == WORDS else documents.letters
+        hat = leave_one_out(terms.likeness, documents.stratum)
+        return left_out(hat, documents.suspect[:, None].astype(np.float64))[:, 0]
+    if method == WORD:
+        return documents.words.presence_of(feature)
+    measures = {**FEATURES, **SIZE}
+    return documents.features(documents.measured({feature: measures[feature]}))[:, 0]
+
+
+def _apart(values: Floats, ours: Flags) -> Floats:
+    """Return how far each of `values` (documents,) lies on its own side of the middle, in standard deviations."""
+    means = values[ours].mean(), values[~ours].mean()
+    from_middle = values - np.mean(means)
+    outwards = np.where(ours, 1, -1) * np.sign(means[0] - means[1])
+    return np.asarray(ratio(from_middle * outwards, values.std(), empty=0.0))
 
 
 def _telling_words(documents: Documents) -> Iterator[Record]:
@@ -247,66 +137,144 @@ def _telling_words(documents: Documents) -> Iterator[Record]:
     `effect`: how much more a word weighs in question, in standard deviations over documents; `texts` and `n`: the
     documents in question, and the known ones, that have it.
     """
-    weights, words = documents.weights[0]
-    sides = weights[documents.suspect], weights[~documents.suspect]
-    ours, theirs, mean, square = (
-        np.asarray(own.mean(axis=0)).ravel() for own in (*sides, weights, weights.multiply(weights))
-    )
-    effects = ratio(ours - theirs, np.sqrt(np.maximum(square - mean**2, 0)), empty=0.0)
-    counts = [side.getnnz(axis=0).tolist() for side in sides]
-    told = [place for place in np.argsort(-np.abs(effects), kind="stable") if words[place]]
-    for place in told[:TELLING]:
-        yield {"unit": "word", "method": WORDS, "id": str(words[place]), "effect": effects[place],
-               "texts": counts[0][place], "n": counts[1][place]}  # fmt: skip
+    weights, names = documents.words.weights, documents.words.names
+    ours, theirs = weights[documents.suspect], weights[~documents.suspect]
+    difference = _means(ours) - _means(theirs)
+    variance = _means(weights.multiply(weights)) - _means(weights) ** 2
+    effects = ratio(difference, np.sqrt(np.maximum(variance, 0)), empty=0.0)
+    with_word, known_with_word = ours.getnnz(axis=0), theirs.getnnz(axis=0)
+    places = [place for place in np.argsort(-np.abs(effects), kind="stable") if names[place]]
+    for place in places[:TELLING]:
+        yield {
+            "unit": "word",
+            "method": WORDS,
+            "id": str(names[place]),
+            "effect": effects[place],
+            "texts": int(with_word[place]),
+            "n": int(known_with_word[place]),
+        }
+
+
+def _means(weights: object) -> Floats:
+    """Return the mean of each column of a sparse matrix."""
+    return np.asarray(weights.mean(axis=0)).ravel()  # type: ignore[attr-defined]
+
+
+@dataclass(frozen=True)
+class Exchanged:
+    """A check's `departures`, how much the sides differ for each relabelling (first of which are the labels as they
+    are), and the name of what differs most."""
+
+    method: str
+    departures: Floats
+    feature: str = ""
+
+    @property
+    def shares(self) -> Floats:
+        """Return for each relabelling the share of all that depart as far."""
+        ordered = np.sort(self.departures)
+        below = np.searchsorted(ordered, self.departures - SUMMING, side="left")
+        return 1 - below / len(ordered)
+
+    @property
+    def effect(self) -> float:
+        own = self.departures
+        return float(ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0))
 
 
 def _exchanged(documents: Documents) -> list[Record]:
-    form, size = documents.form, documents.features(OF_SIZE)
-    hats = [
-        _leave_one_out((weights @ weights.T).toarray(), documents.stratum) for weights, _ in documents.weights
-    ]
     seed = seed_of("comparable", *documents.names)
     parts = relabellings(documents.suspect, documents.stratum, seed, RELABELLINGS)
-    values = np.concatenate(
-        [np.stack([*(separation(hat, labels) for hat in hats), _greatest(form, labels), _greatest(size, labels)])
-         for labels in parts], axis=1,
-    )  # fmt: skip
-    shares = np.stack([_share_as_high(own) for own in values])
-    least = shares.min(axis=0)
-    sums = np.abs(documents.suspect @ form), np.abs(documents.suspect @ size)
-    names = [_name(FEATURES, sums[0]), _name(OF_SIZE, sums[1])]
-    p = [float((least <= share + SUMMING).mean()) for share in shares[:, 0]]
-    return [
-        {"method": method, "id": id, "p": share, "flagged": share <= LEVEL,
-         "effect": float(ratio(np.asarray(own[0] - own.mean()), np.asarray(own.std()), empty=0.0))}
-        for method, id, share, own in zip(
-            (WORDS, LETTERS, FORM, SIZES), ("", "", *names), p, values, strict=True
+    labels = np.concatenate([*parts], axis=1)
+    likenesses = documents.words.likeness, documents.letters.likeness
+    by_words, by_letters = (leave_one_out(likeness, documents.stratum) for likeness in likenesses)
+    made = [
+        Exchanged(WORDS, separation(by_words, labels)),
+        Exchanged(LETTERS, separation(by_letters, labels)),
+        single_word(documents, labels),
+        _greatest(FORM, FEATURES, documents.form, labels),
+        _greatest(SIZES, SIZE, documents.size, labels),
+        Exchanged(SPREAD, energy(_distances(documents.form, likenesses[0]), labels)),
+    ]
+    least = np.min([check.shares for check in made], axis=0)
+    rows = []
+    for check in made:
+        p = float((least <= check.shares[0] + SUMMING).mean())
+        rows.append(
+            {
+                "method": check.method,
+                "id": check.feature,
+                "p": p,
+                "flagged": p <= CHECK_LEVEL,
+                "effect": check.effect,
+            }
         )
-    ]  # fmt: skip
+    return rows
 
 
-def _name(of: dict[str, Measure], sums: Floats) -> str:
-    return [*of][int(sums.argmax()) % len(of)]
-
-
-def _share_as_high(values: Floats) -> Floats:
-    """Return for each value the share of all that are as high."""
-    ordered = np.sort(values)
-    return 1 - np.searchsorted(ordered, values - SUMMING, side="left") / len(values)
-
-
-def _greatest(features: Floats, labels: Floats) -> Floats:
+def _greatest(method: str, of: dict[str, Measure], features: Floats, labels: Floats) -> Exchanged:
     """Return the greatest difference of any feature for each relabelling (documents, relabellings)."""
-    return np.asarray(np.abs(features.T @ labels).max(axis=0, initial=0))
+    differences = np.abs(features.T @ labels)
+    names = [*of]
+    # each measure has two columns: as it is, and as normal scores
+    feature = names[int(differences[:, 0].argmax()) % len(names)]
+    return Exchanged(method, np.asarray(differences.max(axis=0, initial=0)), feature)
 
 
-def _leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
+def single_word(documents: Documents, labels: Floats) -> Exchanged:
+    """Return the greatest difference of any word: in the share of a document's texts that have it."""
+    words = documents.words
+    presence = words.presence.tocsc()
+    shared = np.flatnonzero(presence.getnnz(axis=0) >= FEWEST_WITH_WORD)
+    centred = documents.centred(labels)
+    greatest = np.zeros(labels.shape[1])
+    feature, most = "", 0.0
+    at_once = max(1, CELLS_AT_ONCE // labels.shape[1])
+    for start in range(0, len(shared), at_once):
+        places = shared[start : start + at_once]
+        differences = np.abs(presence[:, places].T @ centred)
+        differences = differences / documents.scatter(presence[:, places])[:, None]
+        greatest = np.maximum(greatest, differences.max(axis=0))
+        place = int(differences[:, 0].argmax())
+        if differences[place, 0] > most:
+            feature, most = str(words.names[places[place]]), float(differences[place, 0])
+    return Exchanged(WORD, greatest, feature)
+
+
+def _distances(form: Floats, likeness: Floats) -> Floats:
+    """Return how far documents lie apart (documents, documents): in form and in words, each by its mean distance."""
+    total = np.zeros(likeness.shape)
+    for product in (form @ form.T, likeness):
+        own = np.diag(product)
+        squares = own[:, None] + own[None] - 2 * product
+        distances = np.sqrt(np.maximum(squares, 0))
+        total += distances / max(distances.mean(), SUMMING)
+    return total
+
+
+def energy(distances: Floats, labels: Floats) -> Floats:
+    """Return the energy distance of the sides for each relabelling (documents, relabellings).
+
+    Twice the mean distance between the sides less the mean distances within each: it is greater, too, where one side
+    scatters more or has a few documents of another kind. G. Szekely and M. Rizzo, Energy statistics, Journal of
+    Statistical Planning and Inference 2013.
+    """
+    ours = labels[:, 0].sum()
+    theirs = len(labels) - ours
+    to_ours = distances @ labels
+    within = (labels * to_ours).sum(axis=0)
+    between = to_ours.sum(axis=0) - within
+    within_theirs = distances.sum() - within - 2 * between
+    return np.asarray(2 * between / (ours * theirs) - within / ours**2 - within_theirs / theirs**2)
+
+
+def leave_one_out(likeness: Floats, stratum: Whole) -> tuple[Floats, Floats]:
     """Return the hat matrix of kernel ridge regression, less stratum means, and its leverages.
 
     With them, `separation` gives every document the prediction of the regression on all other documents' labels.
     """
-    centred = likeness - _stratum_means(likeness, stratum)
-    centred = centred - _stratum_means(centred.T, stratum).T
+    centred = likeness - stratum_means(likeness, stratum)
+    centred = centred - stratum_means(centred.T, stratum).T
     penalty = max(np.trace(centred) / len(centred), 1e-12)
     hat = np.linalg.solve(centred + penalty * np.eye(len(centred)), centred).T
     same = stratum[:, None] == stratum[None]
@@ -322,17 +290,11 @@ def left_out(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
 
 def separation(hat: tuple[Floats, Floats], labels: Floats) -> Floats:
     """Return how much higher suspects' left-out predictions lie, for each relabelling (documents, relabellings)."""
-    predicted, ours = left_out(hat, labels), labels.sum(axis=0)
-    return np.asarray(
-        (labels * predicted).sum(axis=0) / ours
-        - ((1 - labels) * predicted).sum(axis=0) / (len(labels) - ours)
-    )
-
-
-def _stratum_means(values: Floats, stratum: Whole) -> Floats:
-    """Return the mean row of each row's stratum."""
-    same = (stratum[:, None] == np.arange(stratum.max(initial=0) + 1)).astype(np.float64)
-    return np.asarray(same @ (same.T @ values / np.maximum(same.sum(axis=0), 1)[:, None]))
+    predicted = left_out(hat, labels)
+    ours = labels.sum(axis=0)
+    mean = (labels * predicted).sum(axis=0) / ours
+    others = ((1 - labels) * predicted).sum(axis=0) / (len(labels) - ours)
+    return np.asarray(mean - others)
 
 
 def outliers(documents: Documents) -> Flags:
@@ -343,13 +305,22 @@ def outliers(documents: Documents) -> Flags:
     """
     count = len(documents.names)
     out = np.zeros(count, dtype=bool)
-    for weights, _ in documents.weights if count >= FEWEST_USUAL else ():
-        own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
-        others = (weights @ np.asarray(weights.sum(axis=0)).ravel() - own) / (count - 1)
-        middle = np.median(others)
-        spread = 1.4826 * np.median(np.abs(others - middle))
-        out |= (middle - others) > FAR * max(spread, 1e-12)
+    if count < FEWEST_USUAL:
+        return out
+    for terms in (documents.words, documents.letters):
+        likeness = _likeness_to_others(terms)
+        middle = np.median(likeness)
+        spread = 1.4826 * np.median(np.abs(likeness - middle))
+        out |= (middle - likeness) > FAR * max(spread, 1e-12)
     return out & (out.mean() <= FEW)
+
+
+def _likeness_to_others(terms: Terms) -> Floats:
+    """Return how alike each document is to all others, in the mean, shape (documents,)."""
+    weights = terms.weights
+    own = np.asarray(weights.multiply(weights).sum(axis=1)).ravel()
+    together = np.asarray(weights.sum(axis=0)).ravel()
+    return np.asarray((weights @ together - own) / (len(own) - 1))
 
 
 def _copies(documents: Documents, *, suspect: bool) -> list[str]:

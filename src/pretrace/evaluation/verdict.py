@@ -16,17 +16,20 @@ from pretrace.benchmarks.audit_design import (
     known_for_p,
 )
 from pretrace.evaluation.audit import COMBINED
-from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
+from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
+from pretrace.evaluation.taken_off import EXPLAINED
 
 Kind = Literal["evidence", "none", "invalid", "impossible", "untested"]
 
 DIFFERENCES = {
     WORDS: "a classifier tells your documents from the known ones by their words alone",
     LETTERS: "a classifier tells your documents from the known ones by their letters and signs alone",
+    WORD: "a single word tells your documents from the known ones ({})",
     FORM: "your texts look different from the known ones ({})",
     SIZES: "your texts have another size than the known ones ({})",
+    SPREAD: "documents of one side differ in form and words from those of the other side, or more from each other",
     PARTS: "documents are called parts of a work ({}), and parts of one work are not independent",
-    EXPLAINED: "what your texts look like alone, whatever the model read, explains their higher score",
+    EXPLAINED: "your texts are no longer surely higher once form is taken off ({})",
     COPIES: "two documents of one side are copies of each other ({})",
 }
 MORE_DOCUMENTS = "Have {}."
@@ -90,6 +93,12 @@ def verdict(frame: pd.DataFrame) -> Verdict:
     else:
         why = f"{finds}, and passages that the model surely read lie only {shown:.1f} above others"
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
+
+
+def silent_control(frame: pd.DataFrame) -> float | None:
+    """Return the lowest p of positive controls if all of them failed; None if one was found or none was read."""
+    p = frame[frame["unit"] == "positive"]["p"]
+    return float(p.min()) if len(p) and p.min() > LEVEL else None
 
 
 def share_above(effect: float) -> float:

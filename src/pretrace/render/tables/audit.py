@@ -6,12 +6,13 @@ from math import isfinite
 
 import pandas as pd
 
-from pretrace.benchmarks.audit_design import LEVEL, count_noun
+from pretrace.benchmarks.audit_design import CHECK_LEVEL, LEVEL, count_noun
 from pretrace.evaluation.audit import COMBINED, SOUGHT
-from pretrace.evaluation.audit_controls import COPIES, EXPLAINED, FORM, LETTERS, PARTS, SIZES, WORDS
+from pretrace.evaluation.audit_controls import COPIES, FORM, LETTERS, PARTS, SIZES, SPREAD, WORD, WORDS
 from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.resampling import DRAWN
-from pretrace.evaluation.verdict import failed_checks, share_above, verdict
+from pretrace.evaluation.taken_off import EXPLAINED
+from pretrace.evaluation.verdict import failed_checks, share_above, silent_control, verdict
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, join_words, method_label
 from pretrace.render.phrases import format_signed
@@ -35,11 +36,16 @@ CHECKS = {
         "letters and signs",
         "Can a classifier tell them by their letters and signs (spelling, scanning errors, language)?",
     ),
+    WORD: ("single words", "Does a single word tell them, such as a stage direction?"),
     FORM: ("form", "Do your texts look different (digits, line ends, capitals, repeated words)?"),
     SIZES: ("size", "Have your texts another size in characters or words?"),
+    SPREAD: (
+        "spread of form and words",
+        "Do documents of one side differ from those of the other side, or more from each other?",
+    ),
     EXPLAINED: (
-        "form as the cause of the score",
-        "Does what your texts look like alone explain their higher score?",
+        "higher without form",
+        "Are your texts no longer surely higher once form is taken off?",
     ),
     PARTS: ("parts given as works", "Are documents called parts of a work?"),
     COPIES: ("copies", "Are two documents of a side copies of each other?"),
@@ -64,9 +70,9 @@ _NOTES = (
     f"Hochberg). A document is named if q is at most {LEVEL:g}: about one in twenty named ones is a false alarm.",
     "All methods together are the mean of their scores on a common scale. Single methods only show where the result "
     "comes from.",
-    f"The checks by words, letters, form and size exchange documents as well. Each p is corrected for their number; a "
-    f"check fails if it is at most {LEVEL:g}. Another check takes off what their form alone predicts of the scores: it "
-    f"fails if p of what is left is above {LEVEL:g}.",
+    "The checks by words, letters, single words, form, size and spread exchange documents as well. Each p is corrected "
+    f"for their number; a check fails if it is at most {CHECK_LEVEL:g}. Another check takes form off the scores, all "
+    f"of it together and each feature alone: it fails if any p of what is left is above {LEVEL:g}.",
     "Lies above: how much higher the model scores the text than the known documents, in standard deviations of a "
     "single text.",
 )
@@ -79,14 +85,17 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
     if result.kind == "evidence":
-        return (
-            f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+        follows = (
             "What is published was drawn at random, so only reading it, copies of it, or chance "
             f"({one_in(result.p)}) explain this."
             if by_design
             else "If the known texts are unread and of the same kind, the likeliest reason is that the model was "
             "trained on these texts, or on copies or long quotations of them; but texts that are famous or often "
-            "quoted score higher, too.",
+            "quoted score higher, too."
+        )
+        return (
+            f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+            follows + _silent_control(frame),
         )
     if result.kind == "untested":
         return (
@@ -107,6 +116,17 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
         f"No evidence of training found {p}.",
         "This does not show that the texts were left out: in four of five cases such an audit finds a difference only "
         f"if {_percent(_design(frame)['smallest_effect'])} of the passages score above the middle of the known ones.",
+    )
+
+
+def _silent_control(frame: pd.DataFrame) -> str:
+    """Say beside evidence that the positive control was not found, as what it is; empty where it was."""
+    p = silent_control(frame)
+    if p is None:
+        return ""
+    return (
+        " But the same methods do not find passages that most models of the web have read "
+        f"(p = {p_text(p)}): either this model has not read them, or take the evidence with more care."
     )
 
 
@@ -160,8 +180,7 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
         )
     lines = [
         *_works(results.read("benchmarks", panel.benchmark)),
-        *[("What p means", _P.format("texts of each document" if design.get("randomised") else "documents"))]
-        * (result.kind in ("evidence", "untested", "none")),
+        *[("What p means", _meaning_of_p(design))] * (result.kind in ("evidence", "untested", "none")),
         ("What follows", second),
         ("What does not follow", not_shown),
     ]
@@ -181,11 +200,15 @@ def _box(panel: Panel, frame: pd.DataFrame, results: Results) -> Box:
     return Box(question, first, result.kind, tuple(lines))
 
 
-_P = (
-    "Of all ways to deal the {} out into yours and known ones, the share in which yours would score at least as high. "
-    "It is exact if the model read none of them and all are of one kind. It is not the probability that the model did "
-    "not read them."
-)
+def _meaning_of_p(design: Mapping[str, float]) -> str:
+    """Say what p is; it is exact where the units that are exchanged have as many passages."""
+    exchanged = "texts of each document" if design.get("randomised") else "documents"
+    exact = "exact" if design.get("randomised") or design.get("even") else "nearly exact"
+    return (
+        f"Of all ways to deal the {exchanged} out into yours and known ones, the share in which yours would score at "
+        f"least as high. It is {exact} if the model read none of them and all are of one kind. It is not the "
+        "probability that the model did not read them."
+    )
 
 
 def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
