@@ -90,7 +90,8 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     assert "(p = 5e-05, 1 in 20,000)" in page
     assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
     passed = (
-        "words, letters and signs, form, size, form as the cause of the score, parts given as works, copies"
+        "words, letters and signs, single words, form, size, spread of form and words, higher without form, "
+        "parts given as works, copies"
     )
     assert f"<dt>Checked</dt><dd>passed: {passed}</dd>" in page
     assert "famous" not in page.replace("famous as yours", "").replace("are famous", "")

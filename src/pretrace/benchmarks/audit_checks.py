@@ -13,6 +13,7 @@ from statistics import fmean, median
 
 from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
+    LEAST_SHARED,
     LEVEL,
     WHOLE_WORKS,
     checks_can_fail,
@@ -21,6 +22,7 @@ from pretrace.benchmarks.audit_design import (
     has_p,
     known_for_p,
     names_of_parts,
+    names_of_volumes,
 )
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.languages import unit_of, units
@@ -44,6 +46,11 @@ CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a 
 PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
 LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
+OTHER_ROUTES = (
+    f" With {LEAST_SHARED} works or fewer no number of known ones suffices. Ask what the model gives back word for "
+    "word (docs/extraction.md), compare the model with a base model that cannot have read them (a reference, "
+    "docs/methods.md), or draw canaries before the next work is published (docs/canaries.md)."
+)
 CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
 
 
@@ -362,16 +369,25 @@ def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 
 def _parts(side: ClassTexts) -> list[str]:
-    """Remark on documents that are called chapters."""
+    """Remark on documents that are called chapters, and ask about volumes."""
     first: dict[str, str] = {}
     for text in side.texts:
         first.setdefault(text.document, text.text)
     first.pop("", None)
-    return [
-        f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
-        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS}"
-        for named in [names_of_parts(first.items())] if named
-    ]  # fmt: skip
+    remarks = []
+    named = names_of_parts(first.items())
+    if named:
+        remarks.append(
+            f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
+            f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS}"
+        )
+    volumes = names_of_volumes(first)
+    if volumes:
+        remarks.append(
+            f"{side.file}: are {volumes[0]!r} and {volumes[1]!r} of the {side.name} two works? They are counted as "
+            f"two. If they are parts of one, they are not independent. {WHOLE_WORKS}"
+        )
+    return remarks
 
 
 def _copies(side: ClassTexts) -> list[str]:
@@ -395,10 +411,11 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):
-        return [
+        remark = (
             f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
             f"Have {documents_for_checks(ours)}."
-        ]
+        )
+        return [remark + (OTHER_ROUTES if ours <= LEAST_SHARED else "")]
     return []
 
 

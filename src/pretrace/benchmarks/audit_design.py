@@ -72,19 +72,40 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-_PART = (
-    r"(?:chapter|chap|ch|part|section|canto|act|scene|volume|vol|kapitel|teil|abschnitt|chapitre|partie|cap[ií]tulo|capitolo"
-    r"|глава|часть)"
+_CHAPTER = (
+    r"(?:chapter|chap|ch|section|canto|act|scene|kapitel|abschnitt|chapitre|cap[ií]tulo|capitolo|глава)"
 )
+_VOLUME = r"(?:part|volume|vol|teil|partie|часть)"
 _NUMBER = r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten)"
-_NAMED = re.compile(rf"(?<![^\W\d_]){_PART}[\W_]*{_NUMBER}(?![^\W\d_])", re.IGNORECASE)
-_HEADED = re.compile(rf"\W*{_PART}[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
+_END = r"(?:\.\w{1,5})?$"
+
+_OF_CHAPTER = re.compile(
+    rf"(?<![^\W\d_]){_CHAPTER}(?:[\W_]+{_NUMBER}(?![^\W\d_])|{_NUMBER}{_END})", re.IGNORECASE
+)
+"""A chapter's name; without a sign before the number only at the end: `ch04.txt`, but not `CH4 in the Arctic`."""
+
+_OF_VOLUME = re.compile(rf"(?<![^\W\d_]){_VOLUME}[\W_]*{_NUMBER}(?![^\W\d_])", re.IGNORECASE)
+_HEADED = re.compile(rf"\W*(?:{_CHAPTER}|{_VOLUME})[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
 
 
 def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
     """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
 
-    One alone is not named: a whole work may begin with its first chapter's heading.
+    One alone is not named: a whole work may begin with its first chapter's heading. Parts and volumes may be works, as
+    `Henry IV Part 1` is: `names_of_volumes` has these.
     """
-    named = [name for name, text in documents if _NAMED.search(name) or _HEADED.match(text)]
+    named = []
+    for name, text in documents:
+        headed = _HEADED.match(text) and not _OF_VOLUME.search(name)
+        if _OF_CHAPTER.search(name) or headed:
+            named.append(name)
     return named if len(named) > 1 else []
+
+
+def names_of_volumes(documents: Iterable[str]) -> list[str]:
+    """Return the names of two or more documents that are called part or volume of one title."""
+    by_title: dict[str, list[str]] = {}
+    for name in documents:
+        if match := _OF_VOLUME.search(name):
+            by_title.setdefault(name[: match.start()].casefold(), []).append(name)
+    return [name for names in by_title.values() for name in names if len(names) > 1]
