@@ -45,6 +45,6 @@ with (
     )
     if share is None:
         write_parquet(snakemake.output.answers, answers)
-        write_json(snakemake.output.times, times)
+        write_parquet(snakemake.output.times, times)
     else:  # its answers are in the store
         write_json(snakemake.output[0], {"share": share.number, "of": share.total, "rows": len(answers)})

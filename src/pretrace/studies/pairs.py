@@ -250,7 +250,7 @@ class Pair:
     def answer_times(self) -> File:
         """The measured seconds of the questions; none if the answers were collected elsewhere."""
         elsewhere = isinstance(self.model.entry, AnswersModel)
-        return self._in_shared("answers", "json") if self.asks_questions and not elsewhere else []
+        return self._in_shared("answers", "times.parquet") if self.asks_questions and not elsewhere else []
 
     @property
     def calibration(self) -> File:
