@@ -43,7 +43,7 @@ CONVERTED = ("baichuan-7b", "baichuan-13b")
 """Models that are read from a folder: their own code fits no transformers of today."""
 SPREAD = ("llama-2-70b", "mixtral-8x7b")
 NO_RESULT = "de_cop_figure7"
-TIMED = re.compile(r"de_cop_table14|calibration_times")
+TIMED = re.compile(r"de_cop_table1[34]")
 """Files that show how long something took."""
 SCRIPT = re.compile(r"\.snakemake/scripts/\w+\.(\w+)\.py")
 MEGABYTE = 1e6

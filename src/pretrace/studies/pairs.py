@@ -3,7 +3,6 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
-import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
@@ -13,7 +12,6 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.runtime.left import share_left
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
@@ -21,8 +19,8 @@ from pretrace.studies.study import Study
 from pretrace.views import VIEWS
 from pretrace.views.readings import ZERO_ACCESS, PassRequest, Reading, Shots
 
-STARTING = 30
-"""Minutes that a job has at least, in which it loads its model."""
+Stage = Literal["passes", "answers"]
+"""The stages that several jobs of a pair may share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,12 +148,12 @@ class Pair:
     @property
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
-        return self._in_shared("passes", "json") if self.requests else []
+        return self.output("passes") if self.requests else []
 
     @property
     def shares(self) -> list[str]:
         """The manifests of the jobs that share the texts, if several do."""
-        return self._shares("passes")
+        return self.shares_of("passes")
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
@@ -239,12 +237,12 @@ class Pair:
 
     @property
     def answers(self) -> File:
-        return self._in_shared("answers", "parquet") if self.asks_questions else []
+        return self.output("answers") if self.asks_questions else []
 
     @property
     def answer_shares(self) -> list[str]:
         """The records of the jobs that share the questions, if several do."""
-        return self._shares("answers")
+        return self.shares_of("answers")
 
     @property
     def answer_times(self) -> File:
@@ -321,25 +319,18 @@ class Pair:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
-    def minutes(self, stage: Literal["passes", "answers"], share: str, attempt: int) -> int:
-        """Return the minutes to ask for an attempt at the pair's passes or answers, or at a share of them.
+    def output(self, stage: Stage, share: str = "") -> str:
+        """Return the first output of the job of its passes or answers, or of a `share` of them, as `2of4`."""
+        if share:
+            return self._in_shared(stage, f"{share}.json")
+        return self._in_shared(stage, "json" if stage == "passes" else "parquet")
 
-        What a killed job did is stored, so the next asks for what is left, and within the limit of a cluster it goes
-        on from attempt to attempt. The job that joins shares finds everything stored.
-        """
-        name = f"{share}.json" if share else "json"
-        left = share_left(self._in_shared(stage, name))
-        if self._shares(stage) and not share:
-            left = 0.0
-        whole = self.model.resources.runtime
-        wanted = attempt * max(left * whole, min(whole, STARTING))
-        return min(math.ceil(wanted), self.study.settings.max_runtime)
-
-    def _shares(self, stage: str) -> list[str]:
+    def shares_of(self, stage: Stage) -> list[str]:
+        """Return the outputs of the jobs that share its passes or answers, if several do."""
         count = self.model.jobs
         if count == 1:
             return []
-        return [self._in_shared(stage, f"{number}of{count}.json") for number in range(1, count + 1)]
+        return [self.output(stage, f"{number}of{count}") for number in range(1, count + 1)]
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"
