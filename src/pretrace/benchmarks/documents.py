@@ -9,7 +9,6 @@ import posixpath
 import re
 import unicodedata
 import zipfile
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from io import BytesIO, StringIO
@@ -33,6 +32,9 @@ from pretrace.runtime.errors import InputError
 LARGEST_DOCUMENT = 1 << 28
 """Bytes that a document, packed or unpacked, may have."""
 
+PACKAGES = ("charset-normalizer", "lxml", "pypdf", "python-docx")
+"""What the readers need, the extra 'documents'."""
+
 FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
 
 
@@ -55,7 +57,7 @@ def read_document(path: Path) -> LaidOutText:
     except ModuleNotFoundError as error:
         raise InputError(
             f"{path}: to read {kind[1:].upper()} needs the module {error.name}; install the extra 'documents': pip "
-            "install pypdf python-docx charset-normalizer"
+            f"install {' '.join(PACKAGES)}"
         ) from error
     except Exception as error:  # what a damaged file makes of a reader is not known before
         raise InputError(
@@ -184,16 +186,30 @@ _BLOCKS = {
 _LINES = {"li", "tr"}
 _UNSEEN = {"head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"}
 _NAVIGATION = {"nav", "footer", "form"}
+_CHANGING = _BLOCKS | _LINES | _UNSEEN | _NAVIGATION
+"""Tags without which a place changes only by an attribute."""
+
 _PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
 
 
 MOST_OPEN = 1_000_000
-"""Tags that may be open at once; old HTML closes no paragraphs."""
+"""Tags that may be open at once."""
+
+MOST_TAGS = 5_000_000
+"""Tags that a document may have: they take up to 40 seconds. A long book has some 100,000."""
 
 
 def _html(data: bytes, path: Path) -> LaidOutText:
     markup, encoding = _decode_markup(data, path)
+    _check_tags(markup.count("<"), path)
     return _of_markup(markup, encoding, path)
+
+
+def _check_tags(tags: int, path: Path) -> None:
+    if tags > MOST_TAGS:
+        raise InputError(
+            f"{path}: the document has more than {MOST_TAGS:,} tags; divide it, or save it as text."
+        )
 
 
 def _decode_markup(data: bytes, path: Path) -> tuple[str, str]:
@@ -221,6 +237,8 @@ class _Place:
     keeps_lines: bool = False
 
     def inside(self, tag: Tag, number: int) -> "_Place":
+        if not tag.attributes and tag.name not in _CHANGING:
+            return self
         is_line = tag.name in _LINES
         is_block = is_line or tag.name in _BLOCKS
         part = "unseen" if tag.name in _UNSEEN else "navigation" if tag.name in _NAVIGATION else ""
@@ -241,22 +259,16 @@ _SIGNS = {"br": "\n", "td": " ", "th": " "}
 def _of_markup(markup: str, encoding: str, path: Path) -> LaidOutText:
     reading = LaidOutText("", encoding)
     written = StringIO()
-    around = [("", _Place())]  # the tags that are open, from the outermost on
-    opened: Counter[str] = Counter()
+    around = [_Place()]  # of the tags that are open, from the outermost on
     last = _Place()
     for number, part in enumerate(read_markup(markup), start=1):
-        place = around[-1][1]
+        place = around[-1]
         if isinstance(part, Tag):
             if part.begins:
                 written.write(_SIGNS.get(part.name, ""))
-            if part.begins and not part.ends:
-                around.append((part.name, place.inside(part, number)))
-                opened[part.name] += 1
-            while part.ends and not part.begins and opened[part.name]:
-                name, _ = around.pop()
-                opened[name] -= 1
-                if name == part.name:
-                    break
+                around.append(place.inside(part, number))
+            else:
+                around.pop()
             if len(around) > MOST_OPEN:
                 raise InputError(
                     f"{path}: more than {MOST_OPEN:,} tags are open at once; close them, or save it as text."
@@ -303,8 +315,8 @@ def _package_of(markup: str) -> _Package:
             if inside:
                 inside[-1] += part
         elif part.name in texts:
-            inside = texts[part.name] if part.begins and not part.ends else []
-            if inside is texts[part.name]:
+            inside = texts[part.name] if part.begins else []
+            if part.begins:
                 inside.append("")
         elif part.begins and part.name == "item":
             package.items[part.attributes["id"]] = part.attributes
@@ -316,7 +328,7 @@ def _package_of(markup: str) -> _Package:
 
 
 def _epub(data: bytes, path: Path) -> LaidOutText:
-    reading, texts = LaidOutText("", "EPUB"), []
+    reading, texts, tags = LaidOutText("", "EPUB"), [], 0
     with _open_zip(data, path) as book:
 
         def markup_of(name: str) -> str:
@@ -343,13 +355,14 @@ def _epub(data: bytes, path: Path) -> LaidOutText:
                 raise InputError(f"{path}: the EPUB is encrypted (DRM); take a copy without protection.")
         for name, tag in spine.items():
             markup = markup_of(name)
+            tags += markup.count("<")
+            _check_tags(tags, path)
             properties = package.items[tag["idref"]].get("properties", "")
             part = _part_of(name, [*_types_of_sections(markup), guide.get(name, ""), properties])
-            if part or tag.get("linear") == "no":
-                words = sum(count_words(string) for string in read_markup(markup) if isinstance(string, str))
-                reading.left_out[part or "front matter"] += words
-                continue
             own = _of_markup(markup, "", path)
+            if part or tag.get("linear") == "no":
+                reading.left_out[part or "front matter"] += count_words(own.text) + own.left_out.total()
+                continue
             texts.append(own.text)
             reading.removed += own.removed
             reading.left_out += own.left_out
@@ -359,7 +372,8 @@ def _epub(data: bytes, path: Path) -> LaidOutText:
 
 def _values(markup: str, name: str, key: str) -> list[str]:
     """Return an attribute of all tags of a name."""
-    return [tag.attributes[key] for tag in read_markup(markup) if isinstance(tag, Tag) and tag.name == name]
+    tags = (part for part in read_markup(markup) if isinstance(part, Tag) and part.begins)
+    return [tag.attributes[key] for tag in tags if tag.name == name]
 
 
 def _types_of_sections(markup: str) -> list[str]:

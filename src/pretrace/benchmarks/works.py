@@ -11,7 +11,7 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pretrace.benchmarks.documents import DOCUMENT_FORMATS, is_document, read_document
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS, PACKAGES, is_document, read_document
 from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.layout import LaidOutText, is_wrapped, without_front_matter
 from pretrace.benchmarks.opening import stem_of
@@ -201,7 +201,7 @@ def report_of(work: Work) -> Report:
 def _readers() -> list[str]:
     """Return what a text depends on besides its files: the code and the versions of the readers."""
     versions = []
-    for package in ("pypdf", "python-docx", "charset-normalizer"):
+    for package in PACKAGES:
         try:
             versions.append(version(package))
         except PackageNotFoundError:
