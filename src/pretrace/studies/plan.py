@@ -93,13 +93,13 @@ class Plan:
         for pair in self.pairs:
             computed = pair.methods
             reasons: dict[str, list[str]] = {}
-            for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
-                if method not in computed:
-                    reasons.setdefault(reason, []).append(method)
+            for run in pair.runs:
+                for method, reason in run.left_out.items():
+                    if method not in {*computed, *reasons.get(reason, ())}:
+                        reasons.setdefault(reason, []).append(method)
             panel = Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
-            lines += [
-                {"panel": panel, "methods": methods, "reason": reason} for reason, methods in reasons.items()
-            ]
+            for reason, methods in reasons.items():
+                lines.append({"panel": panel, "methods": methods, "reason": reason})
         return lines
 
     # names by what makes them
@@ -107,11 +107,12 @@ class Plan:
     def names_from(self, kind: str, *sources: str, but: Sequence[str] = ()) -> list[str]:
         """Return the shared names of `models`, `benchmarks` or `corpora` from some sources, or from all `but` some."""
         registry = getattr(self.study, kind)
-        return [
-            registry.shared[slug]
-            for slug, entry in registry.entries.items()
-            if (entry.source in sources if sources else entry.source not in but)
-        ]
+        names = []
+        for slug, entry in registry.entries.items():
+            is_named = entry.source in sources if sources else entry.source not in but
+            if is_named:
+                names.append(registry.shared[slug])
+        return names
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
         """Return the files of answers that a benchmark without texts is gathered from, by model."""
@@ -125,21 +126,23 @@ class Plan:
 
     def needs_classes(self, benchmark: str) -> bool:
         """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
-        return benchmark in self.benchmarks_with_shots or any(
-            panel.benchmark == benchmark and "metrics" in artifact.needs
-            for artifact in self._rendered
-            for panel in artifact.panels
-        )
+        if benchmark in self.benchmarks_with_shots:
+            return True
+        measured = [artifact for artifact in self._rendered if "metrics" in artifact.needs]
+        return any(benchmark in artifact.benchmarks for artifact in measured)
 
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names = {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
-        names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
-        return [
-            self.view(benchmark, shared_view(self.study, benchmark, name))
-            for benchmark, name in sorted(names)
-        ]
+        names: set[tuple[str, str]] = set()
+        for pair in self.reading_pairs:
+            names |= {(pair.benchmark_slug, view) for view in pair.stored_views}
+        for pair in self.asking_pairs:
+            names |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
+        views = []
+        for benchmark, name in sorted(names):
+            views.append(self.view(benchmark, shared_view(self.study, benchmark, name)))
+        return views
 
     @property
     def views_made(self) -> set[str]:
@@ -162,11 +165,11 @@ class Plan:
         return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
 
     def _files_of(self, kind: str) -> list[str]:
-        return [
-            f"results/{self.study.name}/{kind}s/{slug}.{suffix}"
-            for slug in self.artifacts_of(kind)
-            for suffix in SUFFIXES[kind]
-        ]
+        files: list[str] = []
+        for slug in self.artifacts_of(kind):
+            start = f"results/{self.study.name}/{kind}s/{slug}"
+            files += [f"{start}.{suffix}" for suffix in SUFFIXES[kind]]
+        return files
 
     @cached_property
     def tables(self) -> list[str]:
@@ -209,9 +212,9 @@ class Plan:
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
-        wanted = {f"tables/{slug}.md" for slug in self.study.first} | {
-            f"figures/{slug}.svg" for slug in self.study.first
-        }
+        wanted: set[str] = set()
+        for slug in self.study.first:
+            wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
 
     @property
@@ -317,44 +320,52 @@ class Plan:
     def models_read(self) -> list[Model]:
         """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
-        models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
-        lending = {
-            Model(self.study, run.model).counting.slug
-            for run in self.study.runs
-            if run.corpora or isinstance(entries[run.model], ApiModel)
-        }
-        lending |= {view.writer.slug for view in self.stored_views if view.writer}
-        models |= {slug for slug in lending if entries[slug].source == "hub"}
-        return [model for slug in sorted(models) if (model := self.model(slug)).is_local]
+        read = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
+        lending = {view.writer.slug for view in self.stored_views if view.writer}
+        for run in self.study.runs:
+            if run.corpora or isinstance(entries[run.model], ApiModel):
+                lending.add(Model(self.study, run.model).counting.slug)
+        read |= {slug for slug in lending if entries[slug].source == "hub"}
+        models = [self.model(slug) for slug in sorted(read)]
+        return [model for model in models if model.is_local]
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
         """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
         named = {run.benchmark for run in self.study.runs}
-        named |= {panel.benchmark for artifact in self._rendered for panel in artifact.panels}
-        benchmarks = [self.benchmark(slug) for slug in sorted(named)]
-        texts = [each for each in benchmarks if each.is_fetched and each.entry.path is None]
-        views = [view for view in self.stored_views if view.benchmark.is_fetched]
-        released = {view.benchmark.slug for view in views if view.source == view.benchmark.record("views")}
-        parts = [(benchmark, "texts") for benchmark in texts]
-        return parts + [(self.benchmark(slug), "views") for slug in sorted(released)]
+        for artifact in self._rendered:
+            named |= artifact.benchmarks
+        parts = []
+        for slug in sorted(named):
+            benchmark = self.benchmark(slug)
+            if benchmark.is_fetched and benchmark.entry.path is None:
+                parts.append((benchmark, "texts"))
+        released: set[str] = set()
+        for view in self.stored_views:
+            if view.benchmark.is_fetched and view.source == view.benchmark.record("views"):
+                released.add(view.benchmark.slug)
+        for slug in sorted(released):
+            parts.append((self.benchmark(slug), "views"))
+        return parts
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        return [
-            self.corpus(slug) for slug in sorted({slug for run in self.study.runs for slug in run.corpora})
-        ]
+        read: set[str] = set()
+        for run in self.study.runs:
+            read.update(run.corpora)
+        return [self.corpus(slug) for slug in sorted(read)]
 
     # the seal of an audit
 
     @cached_property
     def is_sealed(self) -> bool:
         """Whether the plan is sealed before its first pass: the study audits texts of the user's own."""
-        return any(
-            artifact.renderer == "audit" and self.study.benchmarks.entries[panel.benchmark].source == "local"
-            for artifact in self._rendered
-            for panel in artifact.panels
-        )
+        audited: set[str] = set()
+        for artifact in self._rendered:
+            if artifact.renderer == "audit":
+                audited |= artifact.benchmarks
+        entries = self.study.benchmarks.entries
+        return any(entries[slug].source == "local" for slug in audited)
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings.
@@ -362,16 +373,17 @@ class Plan:
         `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
         """
         study = self.study
+        runs, models, benchmarks = [], {}, {}
+        for run in study.runs:
+            runs.append(run.for_jobs())
+            models[run.model] = study.models.entries[run.model].to_json(defaults=False)
+            benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(defaults=False)
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
-        models = sorted({run.model for run in study.runs})
-        benchmarks = sorted({run.benchmark for run in study.runs})
         return {
             "study": study.name,
-            "runs": [run.for_jobs() for run in study.runs],
-            "models": {slug: study.models.entries[slug].to_json(defaults=False) for slug in models},
-            "benchmarks": {
-                slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
-            },
+            "runs": runs,
+            "models": dict(sorted(models.items())),
+            "benchmarks": dict(sorted(benchmarks.items())),
             "settings": {key: config[key] for key in keys},
             "works": self._texts_of_works(),
         }

@@ -46,20 +46,32 @@ FIRST = 1000
 @cache
 def before_first(study: Study) -> frozenset[tuple[str, str]]:
     """Return what the study's first artifacts wait for: (kind, slug) of models, benchmarks and corpora; pairs."""
-    pairs = {panel.pair for slug in study.first for panel in study.artifacts[slug].panels}
-    runs = [run for pair in pairs for run in study.runs_by_pair.get(pair, [])]
-    pairs |= {(reference, run.benchmark) for run in runs for reference in run.references}
-    models = {model for model, _ in pairs}
-    trainings = [
-        entry.training for model in models if isinstance(entry := study.models.entries[model], TrainedModel)
-    ]
-    slugs = {
-        "models": models | {training.start for training in trainings if training.start},
-        "benchmarks": {benchmark for _, benchmark in pairs} | {training.benchmark for training in trainings},
-        "corpora": {corpus for run in runs for corpus in run.corpora}
-        | {training.tokenizer_corpus for training in trainings if training.tokenizer_corpus},
-    }
-    return frozenset(pairs | {(kind, slug) for kind in slugs for slug in slugs[kind]})
+    pairs: set[tuple[str, str]] = set()
+    for slug in study.first:
+        pairs |= {panel.pair for panel in study.artifacts[slug].panels}
+    corpora: set[str] = set()
+    references: set[tuple[str, str]] = set()
+    for pair in pairs:
+        for run in study.runs_by_pair.get(pair, []):
+            corpora.update(run.corpora)
+            references |= {(reference, run.benchmark) for reference in run.references}
+    pairs |= references
+    models: set[str] = set()
+    benchmarks: set[str] = set()
+    for model, benchmark in pairs:
+        models.add(model)
+        benchmarks.add(benchmark)
+        entry = study.models.entries[model]
+        if isinstance(entry, TrainedModel):
+            benchmarks.add(entry.training.benchmark)
+            if entry.training.start:
+                models.add(entry.training.start)
+            if entry.training.tokenizer_corpus:
+                corpora.add(entry.training.tokenizer_corpus)
+    waited: set[tuple[str, str]] = set(pairs)
+    for kind, slugs in (("models", models), ("benchmarks", benchmarks), ("corpora", corpora)):
+        waited |= {(kind, slug) for slug in slugs}
+    return frozenset(waited)
 
 
 def priority(study: Study, *waited: str) -> int:
