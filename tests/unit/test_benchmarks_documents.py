@@ -142,11 +142,12 @@ def test_a_pdf_whose_title_is_no_text_has_none(tmp_path, info, title, author):
 def test_html_keeps_lines_that_are_meant_and_leaves_out_what_is_no_text(tmp_path):
     page = (
         "<!DOCTYPE html><!-- no --><body><p>One\n line,<br>two</p><script>no</script><pre>a\n  b</pre>"
+        "<p><![CDATA[3 > 2]]> \0&amp; true<p>"
         '<ul><li>x</li><li>y <a class="pagenum">12</a>z</li></ul><div class="page-break-before"><p>Yes</p></div>'
         "<footer>© me</footer></body>"
     )
     reading = read_document(written(tmp_path / "page.html", page))
-    assert reading.text == "One line,\ntwo\n\na\nb\n\nx\n\ny z\n\nYes"
+    assert reading.text == "One line,\ntwo\n\na\nb\n\n3 > 2 & true\n\nx\n\ny z\n\nYes"
     assert (reading.removed["page numbers"], reading.left_out["navigation"]) == (1, 2)
 
 
@@ -263,7 +264,9 @@ REFUSED = {
     "old.docx": (lambda path: written(path, "\xd0\xcf\x11\xe0 old", "latin-1"), "encrypted or of an older Word"),
     "half.epub": (lambda path: path.write_bytes(epub(path, ["Text."]).read_bytes()[:500]), "cannot be read as EPUB"),
     "half.pdf": (lambda path: path.write_bytes(pdf(path, [["Text."]]).read_bytes()[:60]), "cannot be read as PDF"),
-    "deep.html": (lambda path: written(path, "<p>" * 1001), "more than 1,000 tags are open at once; close them"),
+    "deep.html": (lambda path: written(path, "<div>" * 1001), "more than 1,000 tags are open at once; close them"),
+    "tags.html": (lambda path: written(path, "<p>a</p>" * 1001), "more than 2,000 tags; divide it"),
+    "tags.epub": (lambda path: epub(path, ["<p>a</p>" * 600] * 2), "more than 2,000 tags; divide it"),
     "image.txt": (lambda path: path.write_bytes(bytes(range(128, 256)) * 9), "not text in an encoding"),
 }  # fmt: skip
 
@@ -273,6 +276,7 @@ REFUSED = {
 def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
     monkeypatch.setattr(limits, "LARGEST_DOCUMENT", 50_000)
     monkeypatch.setattr(limits, "MOST_OPEN", 1000)
+    monkeypatch.setattr(limits, "MOST_TAGS", 2000)
     make, message = REFUSED[name]
     path = tmp_path / name
     make(path)

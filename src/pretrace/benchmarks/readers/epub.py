@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.markup import Tag, read_markup
 from pretrace.benchmarks.readers.html import MOST, LaidOutMarkup, Leaving, decode_markup, lay_out
-from pretrace.benchmarks.readers.limits import open_zip
+from pretrace.benchmarks.readers.limits import check_tags, open_zip
 from pretrace.runtime.errors import InputError
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
@@ -115,6 +115,7 @@ class _Book:
         self.named: list[str] = []
         self.items: dict[str, Mapping[str, str]] = {}
         self.set_apart: set[str] = set()
+        self.tags = 0
         for tag in self.package.spine:
             item = self.package.items.get(tag["idref"])
             if item is None:
@@ -148,6 +149,8 @@ class _Book:
 
     def file(self, name: str) -> _File:
         markup = self.markup_of(name)
+        self.tags += markup.count("<")
+        check_tags(self.tags, self.path)
         types = [self.guide.get(name, ""), self.items[name].get("properties", "")]
         part = _part_of(name, types) or (FRONT if name in self.set_apart else "")
         return _File(markup, part, lay_out(markup, self.path, SECTIONS))
@@ -183,8 +186,8 @@ def _package_of(markup: str) -> _Package:
             continue
         name = _local(part.name)
         if name in texts:
-            inside = texts[name] if part.begins and not part.ends else []
-            if inside is texts[name]:
+            inside = texts[name] if part.begins else []
+            if part.begins:
                 inside.append("")
         elif part.begins and name == "item":
             package.items[part.attributes["id"]] = part.attributes

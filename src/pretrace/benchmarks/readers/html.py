@@ -1,7 +1,6 @@
 """Read HTML: a saved page, or a file of an EPUB, without what is no text of its author."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from io import StringIO
@@ -37,6 +36,9 @@ _PART_OF_TAG = dict.fromkeys(
      "rt": READINGS, "rp": READINGS, "del": DELETED}  # fmt: skip
 """Tags whose text is left out, and as what. An aside is a note in a book, and beside the text of a page."""
 
+_CHANGING = {*_BLOCKS, *_PART_OF_TAG, "pre", "sup"}
+"""Tags without which a place changes only by an attribute."""
+
 _ROLES_OF_NAVIGATION = {
     "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
 }  # fmt: skip
@@ -58,6 +60,7 @@ MOST = 0.5
 def read_html(data: bytes, path: Path) -> LaidOutText:
     """Read a saved page: its main part, if it has one with most of the words."""
     markup, encoding = decode_markup(data, path)
+    limits.check_tags(markup.count("<"), path)
     leaving = Leaving(of_page=True)
     reading = lay_out(markup, path, leaving)
     leaving = leaving.without(reading, count_words(reading.text) + reading.left_out.total())
@@ -147,6 +150,8 @@ class _Place:
     in_main: bool = False
 
     def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
+        if not tag.attributes and tag.name not in _CHANGING:
+            return self
         about = " ".join(tag.attributes.get(key, "") for key in ("class", "epub:type", "role"))
         is_main = tag.name in ("main", "article") or tag.attributes.get("role") == "main"
         return _Place(
@@ -205,21 +210,15 @@ def lay_out(markup: str, path: Path, leaving: Leaving) -> LaidOutMarkup:
 
 def _placed(markup: str, path: Path, leaving: Leaving) -> Iterator[tuple[Tag | str, _Place]]:
     """Yield tags and strings of markup, each with the place that it is in."""
-    around = [("", _Place())]  # the tags that are open, from the outermost on
-    opened: Counter[str] = Counter()
+    around = [_Place()]  # of the tags that are open, from the outermost on
     for number, part in enumerate(read_markup(markup), start=1):
-        place = around[-1][1]
-        yield part, place
+        yield part, around[-1]
         if isinstance(part, str):
             continue
-        if part.begins and not part.ends:
-            around.append((part.name, place.inside(part, number, leaving)))
-            opened[part.name] += 1
-        while part.ends and not part.begins and opened[part.name]:
-            name, _ = around.pop()
-            opened[name] -= 1
-            if name == part.name:
-                break
+        if part.begins:
+            around.append(around[-1].inside(part, number, leaving))
+        else:
+            around.pop()
         if len(around) > limits.MOST_OPEN:
             raise InputError(
                 f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close them, or save it as text."

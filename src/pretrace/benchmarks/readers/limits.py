@@ -10,13 +10,24 @@ LARGEST_DOCUMENT = 1 << 28
 """Bytes that a document, packed or unpacked, may have."""
 
 MOST_OPEN = 1_000_000
-"""Tags that may be open at once; old HTML closes no paragraphs."""
+"""Tags that may be open at once."""
+
+MOST_TAGS = 5_000_000
+"""Tags that a document may have: they take up to 40 seconds. A long book has some 100,000."""
 
 
 def document_too_large(path: Path) -> InputError:
     return InputError(
         f"{path}: the document is larger than {LARGEST_DOCUMENT >> 20} MB, unpacked; divide it."
     )
+
+
+def check_tags(tags: int, path: Path) -> None:
+    """Raise `InputError` if a document has more than `MOST_TAGS`."""
+    if tags > MOST_TAGS:
+        raise InputError(
+            f"{path}: the document has more than {MOST_TAGS:,} tags; divide it, or save it as text."
+        )
 
 
 def open_zip(data: bytes, path: Path) -> zipfile.ZipFile:
