@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from pretrace.benchmarks.documents import conversion_of
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
 from pretrace.benchmarks.layout import without_lines
 from pretrace.benchmarks.rows import Row, only_columns, rows
@@ -186,3 +187,15 @@ def first_names(names: Sequence[str]) -> str:
     """Return the first five names, and the number of the others."""
     more = len(names) - 5
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
+
+
+def not_read(names: Iterable[str]) -> Iterator[str]:
+    """Yield lines that name the files that are not read: how each of another format is converted, then the others."""
+    others = []
+    for name in names:
+        if conversion := conversion_of(name):
+            yield f"{name}. Convert it: {conversion}"
+        else:
+            others.append(name)
+    if others:
+        yield f"{len(others)} file{'s' * (len(others) != 1)}: {first_names(others)}"

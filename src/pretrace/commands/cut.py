@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS
 from pretrace.benchmarks.layout import without_lines
-from pretrace.benchmarks.passages import cut_documents, documents, first_names
+from pretrace.benchmarks.passages import cut_documents, documents, first_names, not_read
 from pretrace.benchmarks.signs import ALL_KINDS, write_alike
 from pretrace.commands.numbers import count
 from pretrace.runtime.errors import InputError
@@ -72,11 +72,8 @@ def main(arguments: Sequence[str]) -> None:
         f"{len(rows)} passages of {size} {unit} from {texts} document{'s' * (texts != 1)}",
         file=sys.stderr,
     )
-    if left_out:
-        print(
-            f"left out of folders: {len(left_out)} files: {first_names([*map(str, left_out)])}",
-            file=sys.stderr,
-        )
+    for line in not_read(map(str, left_out)):
+        print(f"left out of folders: {line}", file=sys.stderr)
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)

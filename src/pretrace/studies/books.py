@@ -8,10 +8,16 @@ from pathlib import Path
 from statistics import fmean
 
 from pretrace.benchmarks.audit_design import count_noun, detectable_effect, has_p
-from pretrace.benchmarks.documents import conversion_of
 from pretrace.benchmarks.languages import unit_of
 from pretrace.benchmarks.layout import LineEnds
-from pretrace.benchmarks.passages import MARGIN, Cut, first_names, whole_passages, written_alike
+from pretrace.benchmarks.passages import (
+    MARGIN,
+    Cut,
+    first_names,
+    not_read,
+    whole_passages,
+    written_alike,
+)
 from pretrace.benchmarks.signs import SignKind, kinds_apart
 from pretrace.benchmarks.works import Report, Work, report_of, stored_work, unreadable_works, works_in
 from pretrace.runtime.errors import InputError, shorten
@@ -209,15 +215,8 @@ def _plan_of_side(side: Side, which: str, cut: Cut) -> Iterator[str]:
         yield f"  shorter than {cut.each} passages and not compared: {first_names(short)}"
     if side.unread:
         yield f"  left out, because they cannot be read: {', '.join(map(shorten, side.unread))}"
-    others = []
-    for path in side.left_out:
-        name = str(path.relative_to(side.path))
-        if conversion := conversion_of(path.name):
-            yield f"  not read: {name}. Convert it: {conversion}"
-        else:
-            others.append(name)
-    if others:
-        yield f"  not read: {count_noun(len(others), 'file')}: {first_names(others)}"
+    for line in not_read(str(path.relative_to(side.path)) for path in side.left_out):
+        yield f"  not read: {line}"
 
 
 def _told_alike(ours: Side, theirs: Side, cut: Cut) -> Iterator[str]:
