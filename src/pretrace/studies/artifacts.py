@@ -68,8 +68,9 @@ def resolve_artifacts(
             models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
             benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
     known = {*registered, *offered}
-    for slug in [slug for run in runs for slug in run.serves]:
-        require_artifact(slug, known, str(path))
+    for run in runs:
+        for slug in run.serves:
+            require_artifact(slug, known, str(path))
     for slug in file.first:
         require_artifact(slug, known, f"{path}: first")
         if slug not in offered:
@@ -128,7 +129,7 @@ def _choose(
     for slug, artifact in chosen.items():
         if "published" in artifact.needs:
             panels = [panel for panel in artifact.panels if panel.pair in ran or not narrowed]
-            of_papers = [other for other in chosen if chosen[other].paper]
+            of_papers = [other for other, own in chosen.items() if own.paper]
             shown[slug] = _with_papers(artifact.replaced(panels=panels), of_papers, out)
         elif not artifact.panels:
             shown[slug] = artifact
@@ -136,11 +137,14 @@ def _choose(
             shown[slug] = _of_paper(artifact, replace(out, models={}))
         elif artifact.paper:
             shown[slug] = _of_paper(artifact, out)
-        elif panels := [
-            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing_of(panel))
-        ]:
-            missing = out.missing_among(artifact.panels)
-            shown[slug] = artifact.replaced(panels=panels, missing=missing)
+        else:
+            panels = []
+            for panel in artifact.panels:
+                if panel.pair in ran or not (narrowed or out.missing_of(panel)):
+                    panels.append(panel)
+            if panels:
+                missing = out.missing_among(artifact.panels)
+                shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
 
@@ -151,18 +155,25 @@ def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tu
     """
     names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
-        across = map(str, artifact.options.across.get("reference", ()))
-        for panel in artifact.panels if not artifact.unavailable else ():
-            names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
-    return tuple(
-        _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
-        for run in runs
-    )
+        if artifact.unavailable:
+            continue
+        across = [str(name) for name in artifact.options.across.get("reference", ())]
+        for panel in artifact.panels:
+            shown = names.setdefault(panel.pair, set())
+            shown.update(panel.references or (), across)
+    narrowed = []
+    for run in runs:
+        pair = (run.model, run.benchmark)
+        narrowed.append(_with_inputs(run, names[pair]) if pair in names else run)
+    return tuple(narrowed)
 
 
 def _with_inputs(run: Run, shown: set[str]) -> Run:
-    needs = {need for chosen in run.methods for need in METHODS[chosen.method].needs}
-    needs |= {"reference"} if "aligned_reference" in needs else set()
+    needs: set[str] = set()
+    for chosen in run.methods:
+        needs.update(METHODS[chosen.method].needs)
+    if "aligned_reference" in needs:
+        needs.add("reference")
     inputs: dict[str, list[str]] = {}
     for kind in INPUTS.values():
         if kind.key:
@@ -181,35 +192,43 @@ class LeftOut:
 
     def missing_of(self, pair: Run | Panel) -> Missing | None:
         """Return what a run or panel lacks: its benchmark or its model; None if both can be read."""
-        reasons = ((pair.benchmark, self.benchmarks), (pair.model, self.models))
-        gone = next(((name, out[name]) for name, out in reasons if name in out), None)
-        if gone is None:
+        if pair.benchmark in self.benchmarks:
+            name, reason = pair.benchmark, self.benchmarks[pair.benchmark]
+        elif pair.model in self.models:
+            name, reason = pair.model, self.models[pair.model]
+        else:
             return None
-        name, reason = gone
-        references = list(pair.references or ())
-        pair_of = {"model": pair.model, "benchmark": pair.benchmark}
-        return Missing(name=name, reason=reason, references=references, **pair_of)
+        return Missing(
+            name=name,
+            reason=reason,
+            references=list(pair.references or ()),
+            model=pair.model,
+            benchmark=pair.benchmark,
+        )
 
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
-        return [gone for pair in pairs if (gone := self.missing_of(pair))]
+        gone = [self.missing_of(pair) for pair in pairs]
+        return [missing for missing in gone if missing]
 
 
 def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
     """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
-    large = {
-        slug: f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
-        for slug, entry in models.entries.items()
-        if most is not None and entry.parameters is not None and entry.parameters > most
-    }
+    large = {}
+    for slug, entry in models.entries.items():
+        if most is not None and entry.parameters is not None and entry.parameters > most:
+            large[slug] = f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
     return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
 
 
 def _require_smaller(runs: Iterable[Run], models: Models, config: Config, where: str) -> None:
     """Raise `InputError` if every model of the runs whose size is known has more than `max_parameters`."""
-    sizes = {run.model: models.entries[run.model].parameters for run in runs}
-    known = {slug: size for slug, size in sizes.items() if size is not None}
+    known: dict[str, float] = {}
+    for run in runs:
+        size = models.entries[run.model].parameters
+        if size is not None:
+            known[run.model] = size
     most = config.max_parameters
     if most is not None and known and min(known.values()) > most:
         least = min(known, key=lambda slug: known[slug])
@@ -243,11 +262,11 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
             hint = nearest(name, [*artifacts, *sorted(ablations)])
             raise InputError(f"config: only: {where} has no artifact or ablation '{name}': {hint}")
         only.update(named)
-    chosen = {
-        slug: artifact
-        for slug, artifact in artifacts.items()
-        if (not only or slug in only) and (not papers or artifact.paper in ("", *papers))
-    }
+    chosen = {}
+    for slug, artifact in artifacts.items():
+        is_of_papers = not papers or artifact.paper in ("", *papers)
+        if is_of_papers and (not only or slug in only):
+            chosen[slug] = artifact
     if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
@@ -258,12 +277,17 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
 def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
     wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
-    named = {slug for run in runs for slug in run.serves}
-    # without panels an artifact shows every run, also one of texts, which needs no run otherwise
-    every = any(not artifact.panels and not artifact.unavailable for artifact in wanted.values())
-    reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
-    pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
-    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
+    named: set[str] = set()
+    for run in runs:
+        named.update(run.serves)
+    pairs: set[tuple[str, str]] = set()
+    for slug, artifact in wanted.items():
+        # without panels an artifact shows every run, also one of texts, which needs no run otherwise
+        if not artifact.panels and not artifact.unavailable:
+            return runs
+        if slug not in named and artifact.needs != OF_BENCHMARKS:
+            pairs |= {panel.pair for panel in artifact.panels}
+    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run)]
 
 
 def _pairs(run: Run) -> set[tuple[str, str]]:
@@ -327,11 +351,9 @@ def shown_artifacts(
         keys = WrittenArtifact(panels=own) if isinstance(own, list) else own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
-        panels = [
-            panel
-            for number, written in enumerate(keys.panels or ())
-            for panel in _panels(written, runs, f"{place}.{number}")
-        ]
+        panels: list[Panel] = []
+        for number, written in enumerate(keys.panels or ()):
+            panels += _panels(written, runs, f"{place}.{number}")
         shown[slug] = artifact_of(slug, registered.get(slug, keys), keys, panels, f"{where}.{slug}")
     return shown
 
@@ -376,16 +398,14 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
     every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
-    copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
-    return [
-        Panel(
-            **first_of_runs(by_pair[pair])
-            | {key: value for key, value in given.items() if key != "run"}
-            | {"model": pair[0], "benchmark": pair[1]}
-        )
-        for pair, given in copies
-        if (given.get("model", pair[0]), given.get("benchmark", pair[1])) == pair
-    ]
+    panels = []
+    for copy in every:
+        pair = cast("tuple[str, str]", copy.run)
+        keys = {"model": pair[0], "benchmark": pair[1], **copy.set_fields()}
+        del keys["run"]
+        if (keys["model"], keys["benchmark"]) == pair:
+            panels.append(Panel(**first_of_runs(by_pair[pair]) | keys))
+    return panels
 
 
 def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
@@ -563,7 +583,9 @@ def methods_left_out(
     reasons = {}
     readers = runs_by_pair(runs)
     for artifact in artifacts:
-        own = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
+        own: list[Run] = []
+        for panel in artifact.panels:
+            own += readers.get(panel.pair, [])
         scored = settings_scored(own)
         keys = given.get(artifact.slug) if isinstance(given, dict) else None
         named = keys.methods or () if isinstance(keys, WrittenArtifact) else ()
@@ -591,7 +613,10 @@ def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] 
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
-    return {value for values in [getattr(run, key) for run in runs] or [every] for value in values or every}
+    parts: set[Any] = set()
+    for run in runs:
+        parts.update(getattr(run, key) or every)
+    return parts if runs else set(every)
 
 
 def slugs_shown(artifact: Artifact) -> set[str]:
@@ -601,8 +626,8 @@ def slugs_shown(artifact: Artifact) -> set[str]:
         slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
-    across = artifact.options.across
-    slugs |= {str(name) for key in ("reference", "view") for name in across.get(key, ())}
+    for key in ("reference", "view"):
+        slugs |= {str(name) for name in artifact.options.across.get(key, ())}
     return set(filter(None, slugs))
 
 
@@ -614,27 +639,29 @@ def with_names(
     Where two have one title, their slugs follow it.
     """
     shown = slugs_shown(artifact)
-    shown |= {slug.partition("_by_")[2].rpartition("-")[0] for slug in shown if "_by_" in slug}
+    for slug in list(shown):
+        if "_by_" in slug:
+            shown.add(slug.partition("_by_")[2].rpartition("-")[0])
     called = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
     several = Counter(called.values())
-    names = {slug: title + f" ({slug})" * (several[title] > 1) for slug, title in called.items()}
-    panels = [
-        panel.replaced(names=names, length_unit=benchmarks[panel.benchmark].length_unit)
-        for panel in artifact.panels
-    ]
+    names = {}
+    for slug, title in called.items():
+        names[slug] = title if several[title] == 1 else f"{title} ({slug})"
+    panels = []
+    for panel in artifact.panels:
+        unit = benchmarks[panel.benchmark].length_unit
+        panels.append(panel.replaced(names=names, length_unit=unit))
     return artifact.model_copy(update={"names": names, "panels": panels})
 
 
 def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
     """Return the models that an artifact shows and that were trained on neither members nor non-members."""
-    shown = {
-        slug: models[slug] for slug in sorted({panel.model for panel in artifact.panels}) if slug in models
-    }
-    return [
-        slug
-        for slug, entry in shown.items()
-        if isinstance(entry, TrainedModel) and not entry.training.members
-    ]
+    null = []
+    for slug in sorted({panel.model for panel in artifact.panels}):
+        entry = models.get(slug)
+        if isinstance(entry, TrainedModel) and not entry.training.members:
+            null.append(slug)
+    return null
 
 
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
@@ -647,13 +674,15 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED
     pairs = {panel.pair for panel in artifact.panels}
-    prefixed = {
-        run.model
-        for run in runs
-        if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}
-    }
-    trained = {slug: entry for slug in sorted(prefixed) if isinstance(entry := models[slug], TrainedModel)}
-    small = [entry.title or slug for slug, entry in trained.items() if entry.training.start is None]
+    prefixed: set[str] = set()
+    for run in runs:
+        if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}:
+            prefixed.add(run.model)
+    small = []
+    for slug in sorted(prefixed):
+        entry = models[slug]
+        if isinstance(entry, TrainedModel) and entry.training.start is None:
+            small.append(entry.title or slug)
     if not small:
         return []
     return [
@@ -688,7 +717,9 @@ def _check_parameters(renderer: str, options: Options) -> None:
     """Check that the method that options name, or any method, has the parameters that they name."""
     chosen = options.method.partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
-    parameters = {name for method in methods for name in method.defaults}
+    parameters: set[str] = set()
+    for method in methods:
+        parameters.update(method.defaults)
     lines = renderer == "method_lines"
     if isinstance(options.x, list) and not lines:
         raise InputError(
@@ -744,10 +775,11 @@ def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     """Return every (model, benchmark, subset, length) that the runs name, in their order."""
     parts: dict[tuple[str, str, str | None, int | None], None] = {}
     for run in runs:
-        own = product([run.model], [run.benchmark], run.subsets or (None,), run.lengths or (None,))
-        parts |= dict.fromkeys(own)
-    panels = (dict(zip(PRODUCT, part, strict=True)) for part in parts)
-    return [
-        Panel.model_validate({key: value for key, value in panel.items() if value is not None})
-        for panel in panels
-    ]
+        for subset, length in product(run.subsets or (None,), run.lengths or (None,)):
+            parts[run.model, run.benchmark, subset, length] = None
+    panels = []
+    for model, benchmark, subset, length in parts:
+        part = {"subset": subset, "length": length}
+        given = {key: value for key, value in part.items() if value is not None}
+        panels.append(Panel.model_validate({"model": model, "benchmark": benchmark, **given}))
+    return panels
