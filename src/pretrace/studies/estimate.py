@@ -90,11 +90,14 @@ class Job(NamedTuple):
 
 def operations_a_second(card: str, model: Model) -> float:
     """Return the operations a second of a model on a card: by its size, between the measured ones by its logarithm."""
-    size = math.log(model.entry.parameters or 1)
-    share = SHARES_OF_PEAK[0][1] if size < math.log(SHARES_OF_PEAK[0][0]) else SHARES_OF_PEAK[-1][1]
+    parameters = model.entry.parameters or 1
+    (_, share), *_, (largest, most) = SHARES_OF_PEAK
+    if parameters > largest:
+        share = most
     for (small, low), (large, high) in pairwise(SHARES_OF_PEAK):
-        if math.log(small) <= size <= math.log(large):
-            share = low + (high - low) * (size - math.log(small)) / math.log(large / small)
+        if small <= parameters <= large:
+            way = math.log(parameters / small) / math.log(large / small)
+            share = low + (high - low) * way
     return CARDS[card] * share
 
 
@@ -170,12 +173,17 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
         for key in ((job.model.slug, job.benchmark), (job.model.slug, "")):
             hours[key] = max(hours[key], job.hours("H100"))
     ordered = sorted(hours, key=lambda key: (hours[key], key))
-    return {key: place * (FIRST - 1) // len(ordered) for place, key in enumerate(ordered)}
+    places = {}
+    for place, key in enumerate(ordered):
+        places[key] = place * (FIRST - 1) // len(ordered)
+    return places
 
 
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     """Yield the paraphrases that models behind APIs write and the benchmarks do not bring."""
-    views = {(pair.benchmark_slug, view) for pair in plan.asking_pairs for view in pair.paraphrasers}
+    views: set[tuple[str, str]] = set()
+    for pair in plan.asking_pairs:
+        views |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
     for slug, view in sorted(views):
         benchmark = plan.benchmark(slug)
         if not view.startswith(WRITTEN) or view in benchmark.entry.views:
