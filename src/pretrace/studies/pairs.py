@@ -19,7 +19,7 @@ from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
-from pretrace.views.readings import ZERO_ACCESS, PassRequest, Reading, Shots
+from pretrace.views.readings import ZERO_ACCESS, PassRequest, Prefix, Reading, Shots
 
 STARTING = 30
 """Minutes that a job has at least, in which it loads its model."""
@@ -173,13 +173,22 @@ class Pair:
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
             file_of = special.get(need, lambda model, need=need: beside(model).stage_file(need))
-            names = sorted({name for run in self.run_parameters for name in kind.names(run)})
-            files[need] = {name: path for name in names if isinstance(path := file_of(name), str)}
+            names: set[str] = set()
+            for run in self.run_parameters:
+                names.update(kind.names(run))
+            files[need] = {}
+            for name in sorted(names):
+                path = file_of(name)
+                if isinstance(path, str):
+                    files[need][name] = path
         return files
 
     @property
     def method_input_files(self) -> list[str]:
-        return [path for by_name in self.method_inputs.values() for path in by_name.values()]
+        files: list[str] = []
+        for by_name in self.method_inputs.values():
+            files += by_name.values()
+        return files
 
     @property
     def shadowed_lengths(self) -> list[int] | None:
@@ -366,26 +375,25 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
 def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
     """Return the passes that a run's methods need for a view: the text, its altered forms, the text after shots."""
     methods = [item.method for item in run.methods]
-    altered = [
-        name
-        for name in sorted(altered_views(methods, run.neighbours))
-        # a stored altered text is made of the benchmark's own texts
-        if view == "original" or not VIEWS[name].materialised
-    ]
-    needed = {need for item in run.methods for need in item.prefixes}
-    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
+    plain = Reading(view, run.start_token)
     # the mass of the 40 likeliest tokens takes a sort
     sorts = any("top40" in METHODS[method].needs for method in methods)
-    plain = Reading(view, run.start_token)
-    return [
-        _request(run, plain, statistics="top40" if sorts else "full"),
-        *(_request(run, replace(plain, altered=name)) for name in altered),
-        *(
-            _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
-            for draw in run.draws
-            for prefix, count in prefixes
-        ),
-    ]
+    requests = [_request(run, plain, statistics="top40" if sorts else "full")]
+
+    for name in sorted(altered_views(methods, run.neighbours)):
+        # a stored altered text is made of the benchmark's own texts
+        if view == "original" or not VIEWS[name].materialised:
+            requests.append(_request(run, replace(plain, altered=name)))
+
+    needed: set[tuple[Prefix, int]] = set()
+    for item in run.methods:
+        needed |= item.prefixes
+    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
+    for draw in run.draws:
+        for prefix, count in prefixes:
+            shots = Shots(prefix, draw, count, run.inner_start)
+            requests.append(_request(run, replace(plain, shots=shots)))
+    return requests
 
 
 def _requests_of_extraction(run: Run) -> list[PassRequest]:
