@@ -7,14 +7,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.works import are_works, files_of_works, report_of, works_in
+from pretrace.benchmarks.works import are_works, files_of_works, stored_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
-from pretrace.studies.registries import cut_of, text_files_of
+from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -397,9 +397,11 @@ class Plan:
     def _texts_of_works(self) -> dict[str, str]:
         """Return the SHA-256 of the text of each of the user's works, by its folder's name and its own."""
         texts = {}
-        for path in filter(are_works, self._text_paths):
-            for work in works_in(path)[0]:
-                texts[f"{path.name}/{work.name}"] = report_of(work).sha256
+        for slug in sorted({run.benchmark for run in self.study.runs}):
+            entry = self.study.benchmarks.entries[slug]
+            for path in filter(are_works, text_files_of(entry)):
+                for work, read in stored_works(path, left_out_of(entry)):
+                    texts[f"{path.name}/{work.name}"] = read.report.sha256
         return texts
 
     @property

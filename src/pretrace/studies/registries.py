@@ -104,6 +104,11 @@ def cut_of(entry: BenchmarkEntry) -> Cut | None:
     return entry.cut if isinstance(entry, LocalEntry) else None
 
 
+def left_out_of(entry: BenchmarkEntry) -> list[str]:
+    """Return the names of the user's own works that are not read."""
+    return entry.left_out if isinstance(entry, LocalEntry) else []
+
+
 def path_of(entry: Entry) -> str | None:
     """Return the user's own file or folder that an entry is read from."""
     return getattr(entry, "path", None)
