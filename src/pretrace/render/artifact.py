@@ -159,11 +159,6 @@ class Artifact(Keys):
         return renderer_of(self.renderer).kind
 
     @property
-    def benchmarks(self) -> set[str]:
-        """Return the slugs of its panels' benchmarks."""
-        return {panel.benchmark for panel in self.panels}
-
-    @property
     def needs(self) -> frozenset[str]:
         """Return the kinds of results that its renderer reads."""
         return renderer_of(self.renderer).needs

@@ -129,7 +129,7 @@ def _choose(
     for slug, artifact in chosen.items():
         if "published" in artifact.needs:
             panels = [panel for panel in artifact.panels if panel.pair in ran or not narrowed]
-            of_papers = [other for other, own in chosen.items() if own.paper]
+            of_papers = [other for other in chosen if chosen[other].paper]
             shown[slug] = _with_papers(artifact.replaced(panels=panels), of_papers, out)
         elif not artifact.panels:
             shown[slug] = artifact
@@ -157,14 +157,15 @@ def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tu
     for artifact in artifacts:
         if artifact.unavailable:
             continue
-        across = [str(name) for name in artifact.options.across.get("reference", ())]
+        across = {str(name) for name in artifact.options.across.get("reference", ())}
         for panel in artifact.panels:
-            shown = names.setdefault(panel.pair, set())
-            shown.update(panel.references or (), across)
+            of_pair = names.setdefault(panel.pair, set())
+            of_pair |= across
+            of_pair.update(panel.references or ())
     narrowed = []
     for run in runs:
-        pair = (run.model, run.benchmark)
-        narrowed.append(_with_inputs(run, names[pair]) if pair in names else run)
+        shown = names.get((run.model, run.benchmark))
+        narrowed.append(run if shown is None else _with_inputs(run, shown))
     return tuple(narrowed)
 
 
@@ -208,33 +209,36 @@ class LeftOut:
 
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
-        gone = [self.missing_of(pair) for pair in pairs]
-        return [missing for missing in gone if missing]
+        missing = [self.missing_of(pair) for pair in pairs]
+        return [gone for gone in missing if gone]
 
 
 def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
     """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
-    large = {}
+    out = {}
     for slug, entry in models.entries.items():
-        if most is not None and entry.parameters is not None and entry.parameters > most:
-            large[slug] = f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
-    return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
+        size = entry.parameters
+        if most is not None and size is not None and size > most:
+            out[slug] = f"its {size:.2g} parameters are more than max_parameters={most:.2g}"
+    return LeftOut(out | _unavailable(models), _unavailable(benchmarks))
 
 
 def _require_smaller(runs: Iterable[Run], models: Models, config: Config, where: str) -> None:
     """Raise `InputError` if every model of the runs whose size is known has more than `max_parameters`."""
-    known: dict[str, float] = {}
+    sizes = {}
     for run in runs:
         size = models.entries[run.model].parameters
         if size is not None:
-            known[run.model] = size
+            sizes[run.model] = size
     most = config.max_parameters
-    if most is not None and known and min(known.values()) > most:
-        least = min(known, key=lambda slug: known[slug])
+    if most is None or not sizes:
+        return
+    least = min(sizes, key=lambda slug: sizes[slug])
+    if sizes[least] > most:
         raise InputError(
             f"config: max_parameters={most:.2g} is below every model of {where}; the smallest, {least}, has "
-            f"{known[least]:.2g} parameters."
+            f"{sizes[least]:.2g} parameters."
         )
 
 
@@ -264,10 +268,12 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
         only.update(named)
     chosen = {}
     for slug, artifact in artifacts.items():
+        is_named = not only or slug in only
         is_of_papers = not papers or artifact.paper in ("", *papers)
-        if is_of_papers and (not only or slug in only):
+        if is_named and is_of_papers:
             chosen[slug] = artifact
-    if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
+    of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
+    if not chosen or (papers and not only and not of_papers):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
         )
@@ -276,17 +282,17 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
 
 def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
-    wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
+    wanted = {slug: artifact for slug, artifact in chosen.items() if artifact.paper} or chosen
     named: set[str] = set()
     for run in runs:
         named.update(run.serves)
     pairs: set[tuple[str, str]] = set()
     for slug, artifact in wanted.items():
-        # without panels an artifact shows every run, also one of texts, which needs no run otherwise
+        # it shows every run, also one of texts, which needs no run otherwise
         if not artifact.panels and not artifact.unavailable:
             return runs
         if slug not in named and artifact.needs != OF_BENCHMARKS:
-            pairs |= {panel.pair for panel in artifact.panels}
+            pairs.update(panel.pair for panel in artifact.panels)
     return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run)]
 
 
@@ -320,10 +326,14 @@ def _join_reasons(missing: Iterable[Missing]) -> str:
 
 def _default(runs: list[Run]) -> list[str]:
     """Return the artifacts of a study that names none."""
-    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    artifacts: list[str] = []
     if any(run.methods for run in runs):
-        return DEFAULT_ARTIFACTS + extraction
-    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
+        artifacts += DEFAULT_ARTIFACTS
+    elif any(run.questions for run in runs):
+        artifacts += DEFAULT_QUESTION_ARTIFACTS
+    if any(run.extraction for run in runs):
+        artifacts += EXTRACTION_ARTIFACTS
+    return artifacts
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
@@ -347,8 +357,10 @@ def shown_artifacts(
     shown: dict[str, Artifact] = {}
     for slug in given:
         own = given[slug] if isinstance(given, dict) else None
-        place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
-        keys = WrittenArtifact(panels=own) if isinstance(own, list) else own or WrittenArtifact()
+        if isinstance(own, list):
+            place, keys = f"{where}.{slug}", WrittenArtifact(panels=own)
+        else:
+            place, keys = f"{where}.{slug}.panels", own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
         panels: list[Panel] = []
@@ -371,13 +383,11 @@ def artifact_of(
     """
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    options = entry.options.model_copy(update=own.options.set_fields())
-    keys = (
-        {"evaluation_set": texts}
-        | entry.set_fields()
-        | own.set_fields()
-        | {"options": options, "panels": panels}
-    )
+    keys: dict[str, Any] = {"evaluation_set": texts}
+    keys |= entry.set_fields()
+    keys |= own.set_fields()
+    keys["options"] = entry.options.model_copy(update=own.options.set_fields())
+    keys["panels"] = panels
     with error_place(where):
         renderer_of(str(keys["renderer"]))
     return Artifact(slug=slug, paper=paper, **keys)
@@ -397,14 +407,16 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
         for slug in _as_list(getattr(panel, key) or []):
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
-    every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
     panels = []
-    for copy in every:
-        pair = cast("tuple[str, str]", copy.run)
-        keys = {"model": pair[0], "benchmark": pair[1], **copy.set_fields()}
-        del keys["run"]
-        if (keys["model"], keys["benchmark"]) == pair:
-            panels.append(Panel(**first_of_runs(by_pair[pair]) | keys))
+    for copy in panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT)):
+        model, benchmark = cast("tuple[str, str]", copy.run)
+        given = copy.set_fields()
+        del given["run"]
+        own = {"model": model, "benchmark": benchmark}
+        # a product of lists has pairs that no run has
+        if all(given.get(key, slug) == slug for key, slug in own.items()):
+            of_runs = first_of_runs(by_pair[model, benchmark])
+            panels.append(Panel(**of_runs | given | own))
     return panels
 
 
@@ -538,7 +550,8 @@ def _choices_of_runs(
         parameters = set[str]().union(*_parameters_of(artifact.methods, settings_shown))
         choices.append(Choice("options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters))
         choices.append(Choice("options.y", {options.y} - {""}, parameters))
-    if method := options.method.partition(";")[0]:
+    method = options.method.partition(";")[0]
+    if method:
         chosen = (panel.settings or options.settings).values()
         choices.append(Choice("options.method", [method], settings_shown))
         choices.append(Choice("options.settings", chosen, settings_scored(runs).get(method)))
@@ -613,10 +626,10 @@ def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] 
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
-    parts: set[Any] = set()
+    chosen: set[Any] = set()
     for run in runs:
-        parts.update(getattr(run, key) or every)
-    return parts if runs else set(every)
+        chosen.update(getattr(run, key) or every)
+    return chosen if runs else set(every)
 
 
 def slugs_shown(artifact: Artifact) -> set[str]:
@@ -627,7 +640,7 @@ def slugs_shown(artifact: Artifact) -> set[str]:
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
     for key in ("reference", "view"):
-        slugs |= {str(name) for name in artifact.options.across.get(key, ())}
+        slugs.update(map(str, artifact.options.across.get(key, ())))
     return set(filter(None, slugs))
 
 
@@ -640,13 +653,14 @@ def with_names(
     """
     shown = slugs_shown(artifact)
     for slug in list(shown):
-        if "_by_" in slug:
-            shown.add(slug.partition("_by_")[2].rpartition("-")[0])
-    called = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
-    several = Counter(called.values())
+        # a view as synonym_by_MODEL-10
+        _, _, writer = slug.partition("_by_")
+        shown.add(writer.rpartition("-")[0])
+    titled = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
+    several = Counter(titled.values())
     names = {}
-    for slug, title in called.items():
-        names[slug] = title if several[title] == 1 else f"{title} ({slug})"
+    for slug, title in titled.items():
+        names[slug] = f"{title} ({slug})" if several[title] > 1 else title
     panels = []
     for panel in artifact.panels:
         unit = benchmarks[panel.benchmark].length_unit
@@ -656,12 +670,14 @@ def with_names(
 
 def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
     """Return the models that an artifact shows and that were trained on neither members nor non-members."""
-    null = []
-    for slug in sorted({panel.model for panel in artifact.panels}):
-        entry = models.get(slug)
-        if isinstance(entry, TrainedModel) and not entry.training.members:
-            null.append(slug)
-    return null
+    shown = {
+        slug: models[slug] for slug in sorted({panel.model for panel in artifact.panels}) if slug in models
+    }
+    return [
+        slug
+        for slug, entry in shown.items()
+        if isinstance(entry, TrainedModel) and not entry.training.members
+    ]
 
 
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:
@@ -674,9 +690,10 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED
     pairs = {panel.pair for panel in artifact.panels}
-    prefixed: set[str] = set()
+    prefixed = set()
     for run in runs:
-        if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}:
+        methods = {item.method for item in run.methods}
+        if (run.model, run.benchmark) in pairs and shown & methods:
             prefixed.add(run.model)
     small = []
     for slug in sorted(prefixed):
@@ -725,11 +742,15 @@ def _check_parameters(renderer: str, options: Options) -> None:
         raise InputError(
             f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
         )
-    for key, names, valid in (("x", _as_list(options.x), parameters.union(X_PLACES if lines else ())),
-                              ("y", [options.y], parameters)):  # fmt: skip
-        for name in filter(None, names):
-            if name not in valid:
-                raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
+    places = parameters.union(X_PLACES) if lines else parameters
+    for name in _as_list(options.x):
+        _require_parameter("x", name, places)
+    _require_parameter("y", options.y, parameters)
+
+
+def _require_parameter(key: str, name: str, valid: set[str]) -> None:
+    if name and name not in valid:
+        raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -775,11 +796,14 @@ def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     """Return every (model, benchmark, subset, length) that the runs name, in their order."""
     parts: dict[tuple[str, str, str | None, int | None], None] = {}
     for run in runs:
-        for subset, length in product(run.subsets or (None,), run.lengths or (None,)):
-            parts[run.model, run.benchmark, subset, length] = None
+        own = product([run.model], [run.benchmark], run.subsets or (None,), run.lengths or (None,))
+        parts |= dict.fromkeys(own)
     panels = []
     for model, benchmark, subset, length in parts:
-        part = {"subset": subset, "length": length}
-        given = {key: value for key, value in part.items() if value is not None}
-        panels.append(Panel.model_validate({"model": model, "benchmark": benchmark, **given}))
+        panel: dict[str, Any] = {"model": model, "benchmark": benchmark}
+        if subset is not None:
+            panel["subset"] = subset
+        if length is not None:
+            panel["length"] = length
+        panels.append(Panel.model_validate(panel))
     return panels

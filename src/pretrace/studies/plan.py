@@ -93,13 +93,13 @@ class Plan:
         for pair in self.pairs:
             computed = pair.methods
             reasons: dict[str, list[str]] = {}
-            for run in pair.runs:
-                for method, reason in run.left_out.items():
-                    if method not in {*computed, *reasons.get(reason, ())}:
-                        reasons.setdefault(reason, []).append(method)
+            for method, reason in dict.fromkeys(item for run in pair.runs for item in run.left_out.items()):
+                if method not in computed:
+                    reasons.setdefault(reason, []).append(method)
             panel = Panel(model=pair.model_slug, benchmark=pair.benchmark_slug, names=names).name
-            for reason, methods in reasons.items():
-                lines.append({"panel": panel, "methods": methods, "reason": reason})
+            lines += [
+                {"panel": panel, "methods": methods, "reason": reason} for reason, methods in reasons.items()
+            ]
         return lines
 
     # names by what makes them
@@ -107,12 +107,11 @@ class Plan:
     def names_from(self, kind: str, *sources: str, but: Sequence[str] = ()) -> list[str]:
         """Return the shared names of `models`, `benchmarks` or `corpora` from some sources, or from all `but` some."""
         registry = getattr(self.study, kind)
-        names = []
-        for slug, entry in registry.entries.items():
-            is_named = entry.source in sources if sources else entry.source not in but
-            if is_named:
-                names.append(registry.shared[slug])
-        return names
+        return [
+            registry.shared[slug]
+            for slug, entry in registry.entries.items()
+            if (entry.source in sources if sources else entry.source not in but)
+        ]
 
     def answers_about(self, benchmark: str) -> dict[str, File]:
         """Return the files of answers that a benchmark without texts is gathered from, by model."""
@@ -126,23 +125,21 @@ class Plan:
 
     def needs_classes(self, benchmark: str) -> bool:
         """Return whether a benchmark must hold texts of both classes: its metrics are shown, or shots are drawn."""
-        if benchmark in self.benchmarks_with_shots:
-            return True
-        measured = [artifact for artifact in self._rendered if "metrics" in artifact.needs]
-        return any(benchmark in artifact.benchmarks for artifact in measured)
+        return benchmark in self.benchmarks_with_shots or any(
+            panel.benchmark == benchmark and "metrics" in artifact.needs
+            for artifact in self._rendered
+            for panel in artifact.panels
+        )
 
     @cached_property
     def stored_views(self) -> list[StoredView]:
         """The stored views that are read, or that questions take their options from."""
-        names: set[tuple[str, str]] = set()
-        for pair in self.reading_pairs:
-            names |= {(pair.benchmark_slug, view) for view in pair.stored_views}
-        for pair in self.asking_pairs:
-            names |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
-        views = []
-        for benchmark, name in sorted(names):
-            views.append(self.view(benchmark, shared_view(self.study, benchmark, name)))
-        return views
+        names = {(pair.benchmark_slug, view) for pair in self.reading_pairs for view in pair.stored_views}
+        names |= {(pair.benchmark_slug, view) for pair in self.asking_pairs for view in pair.paraphrasers}
+        return [
+            self.view(benchmark, shared_view(self.study, benchmark, name))
+            for benchmark, name in sorted(names)
+        ]
 
     @property
     def views_made(self) -> set[str]:
@@ -165,10 +162,10 @@ class Plan:
         return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
 
     def _files_of(self, kind: str) -> list[str]:
-        files: list[str] = []
+        files = []
         for slug in self.artifacts_of(kind):
-            start = f"results/{self.study.name}/{kind}s/{slug}"
-            files += [f"{start}.{suffix}" for suffix in SUFFIXES[kind]]
+            for suffix in SUFFIXES[kind]:
+                files.append(f"results/{self.study.name}/{kind}s/{slug}.{suffix}")
         return files
 
     @cached_property
@@ -195,7 +192,8 @@ class Plan:
         """
         paths = {os.path.normpath(target) for target in targets}
         files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
-        if not paths <= files or _selects(self.study.settings.model_dump()) or self._has_run_whole:
+        is_selected = _selects(self.study.settings.model_dump())
+        if not paths <= files or is_selected or self._has_run_whole:
             return []
         return sorted({Path(path).stem for path in paths})
 
@@ -212,7 +210,7 @@ class Plan:
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
-        wanted: set[str] = set()
+        wanted = set()
         for slug in self.study.first:
             wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
@@ -231,23 +229,23 @@ class Plan:
         artifact = self.study.artifacts[slug]
         pairs = self.pairs_of(artifact)
         entries = self.study.benchmarks.entries
-        benchmarks = {
-            pair.benchmark_slug: entries[pair.benchmark_slug].to_json(defaults=False) for pair in pairs
-        }
-        reads = [
-            [*key, path]
-            for *key, path in self._files_shown(artifact, pairs)
-            if key[0] in artifact.needs and isinstance(path, str)
-        ]
-        priority = FIRST * (slug in self.study.first)
-        files = [path for *_, path in reads]
+        benchmarks = {}
+        for pair in pairs:
+            entry = entries[pair.benchmark_slug]
+            benchmarks[pair.benchmark_slug] = entry.to_json(defaults=False)
+        reads = []
+        files = []
+        for kind, *of_pair, path in self._files_shown(artifact, pairs):
+            if kind in artifact.needs and isinstance(path, str):
+                reads.append([kind, *of_pair, path])
+                files.append(path)
         return Rendering(
             artifact.to_json("ablations"),
             reads,
             files,
             self._views_shown(artifact, pairs),
             benchmarks,
-            priority,
+            FIRST * (slug in self.study.first),
         )
 
     def views_of(self, slug: str) -> set[tuple[str, str]]:
@@ -282,10 +280,11 @@ class Plan:
                 "extraction": pair.extraction is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
-            yield from (
-                (kind, *pair.slugs, pair.stage_file(kind)) for kind in OF_A_PAIR if not left_out.get(kind)
-            )
-            if pair.extraction is None and (whole := self._whole_works(pair)):
+            for kind in OF_A_PAIR:
+                if not left_out.get(kind):
+                    yield kind, *pair.slugs, pair.stage_file(kind)
+            whole = self._whole_works(pair) if pair.extraction is None else None
+            if whole:
                 yield "extraction", *pair.slugs, whole.stage_file("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
@@ -299,13 +298,13 @@ class Plan:
         """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
         entries = self.study.benchmarks.entries
         own = entries[pair.benchmark_slug]
-        pairs = (
-            other
-            for other in self.pairs
-            if other.model_slug == pair.model_slug and other.extraction
-            and text_files_of(entries[other.benchmark_slug]) == text_files_of(own)
-        )  # fmt: skip
-        return next(pairs, None) if cut_of(own) else None
+        if not cut_of(own):
+            return None
+        for other in self.pairs:
+            reads_whole = other.model_slug == pair.model_slug and other.extraction
+            if reads_whole and text_files_of(entries[other.benchmark_slug]) == text_files_of(own):
+                return other
+        return None
 
     # what the results rest on
 
@@ -314,33 +313,41 @@ class Plan:
         """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
         checkpoints = [str(model.checkpoint) for model in self.models_read]
         parts = sorted({benchmark.record(part) for benchmark, part in self.parts_fetched})
-        return [*checkpoints, *parts, *(record for corpus in self.corpora_read for record in corpus.records)]
+        shards: list[str] = []
+        for corpus in self.corpora_read:
+            shards += corpus.records
+        return [*checkpoints, *parts, *shards]
 
     @property
     def models_read(self) -> list[Model]:
         """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
-        read = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
-        lending = {view.writer.slug for view in self.stored_views if view.writer}
+        models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
+        lending = set()
         for run in self.study.runs:
             if run.corpora or isinstance(entries[run.model], ApiModel):
                 lending.add(Model(self.study, run.model).counting.slug)
-        read |= {slug for slug in lending if entries[slug].source == "hub"}
-        models = [self.model(slug) for slug in sorted(read)]
-        return [model for model in models if model.is_local]
+        for view in self.stored_views:
+            if view.writer:
+                lending.add(view.writer.slug)
+        for slug in lending:
+            if entries[slug].source == "hub":
+                models.add(slug)
+        read = [self.model(slug) for slug in sorted(models)]
+        return [model for model in read if model.is_local]
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
         """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
         named = {run.benchmark for run in self.study.runs}
         for artifact in self._rendered:
-            named |= artifact.benchmarks
+            named.update(panel.benchmark for panel in artifact.panels)
         parts = []
         for slug in sorted(named):
             benchmark = self.benchmark(slug)
             if benchmark.is_fetched and benchmark.entry.path is None:
                 parts.append((benchmark, "texts"))
-        released: set[str] = set()
+        released = set()
         for view in self.stored_views:
             if view.benchmark.is_fetched and view.source == view.benchmark.record("views"):
                 released.add(view.benchmark.slug)
@@ -350,22 +357,21 @@ class Plan:
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        read: set[str] = set()
+        named: set[str] = set()
         for run in self.study.runs:
-            read.update(run.corpora)
-        return [self.corpus(slug) for slug in sorted(read)]
+            named.update(run.corpora)
+        return [self.corpus(slug) for slug in sorted(named)]
 
     # the seal of an audit
 
     @cached_property
     def is_sealed(self) -> bool:
         """Whether the plan is sealed before its first pass: the study audits texts of the user's own."""
-        audited: set[str] = set()
-        for artifact in self._rendered:
-            if artifact.renderer == "audit":
-                audited |= artifact.benchmarks
-        entries = self.study.benchmarks.entries
-        return any(entries[slug].source == "local" for slug in audited)
+        return any(
+            artifact.renderer == "audit" and self.study.benchmarks.entries[panel.benchmark].source == "local"
+            for artifact in self._rendered
+            for panel in artifact.panels
+        )
 
     def sealed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Return what an audit's numbers follow from, files and versions aside: runs, models, texts, settings.
@@ -373,15 +379,15 @@ class Plan:
         `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
         """
         study = self.study
-        runs, models, benchmarks = [], {}, {}
+        models: dict[str, Any] = {}
+        benchmarks: dict[str, Any] = {}
         for run in study.runs:
-            runs.append(run.for_jobs())
             models[run.model] = study.models.entries[run.model].to_json(defaults=False)
             benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(defaults=False)
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
         return {
             "study": study.name,
-            "runs": runs,
+            "runs": [run.for_jobs() for run in study.runs],
             "models": dict(sorted(models.items())),
             "benchmarks": dict(sorted(benchmarks.items())),
             "settings": {key: config[key] for key in keys},
