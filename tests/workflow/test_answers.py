@@ -1,17 +1,20 @@
-"""A local model's answers: killed, or shared by several jobs, a study of them ends in the same bytes."""
+"""A local model's answers: killed, shared or extended, a study of them ends in the same bytes."""
 
+import copy
 import json
 import random
 import re
 from pathlib import Path
 
 import pytest
+import yaml
 from projects import Project, copy_project, sentence
 from small_study import results
 
 from tiny_models import tiny_model
 
 MOMENTS = 10
+STUDY = "asked/asked.yaml"
 TIMES = "de_cop_table13"
 ANSWERS = "results/answers/asked~target/asked~books/asked.parquet"
 DOCUMENTS, PASSAGES = 6, 2
@@ -60,7 +63,7 @@ def asking(folder: Path, jobs: int = 1) -> Project:
         "runs": [{"model": "target", "benchmark": "books", "methods": methods}],
         "artifacts": ["de_cop_table2", "results_auc", TIMES],
     }
-    project.write_study(written, "asked/asked.yaml")
+    project.write_study(written, STUDY)
     return project
 
 
@@ -81,7 +84,7 @@ def write_passages(folder: Path) -> None:
 
 
 def ask(project: Project, *targets: str, **options):
-    settings = ("study=asked/asked.yaml", "device=cpu", "resamples=100")
+    settings = (f"study={STUDY}", "device=cpu", "resamples=100")
     return project.run("--cores", "2", *targets, "--config", *settings, **options)
 
 
@@ -104,10 +107,34 @@ def test_a_study_killed_at_ten_moments_of_its_questions_ends_in_the_same_bytes(u
     printed = ask(project, "all", "--retries", "12", DIES_AFTER="2").stdout
     kills = len(re.findall(r"^Trying to restart job", printed, re.MULTILINE))
     assert kills >= MOMENTS
-    shares = re.findall(r"^rule answer_share:", printed, re.MULTILINE)
+    shares = re.findall(r"^(?:local)?rule answer_share:", printed, re.MULTILINE)
     assert len(shares) == (kills + jobs if jobs > 1 else 0)
     times = (project.path / "results" / "asked" / "tables" / f"{TIMES}.csv").read_text(encoding="utf-8")
     assert re.search(r",de_cop,.*\d$", times, re.MULTILINE)
     expected, ended = content(undisturbed), content(project)
     assert expected.keys() == ended.keys()
+    assert [name for name, held in expected.items() if ended[name] != held] == []
+
+
+def test_a_question_added_to_a_finished_study_is_asked_alone_and_ends_in_the_same_bytes(
+    undisturbed, tmp_path
+):
+    project = asking(tmp_path / "project")
+    whole = yaml.safe_load((project.path / STUDY).read_text(encoding="utf-8"))
+    part = copy.deepcopy(whole)
+    part["runs"][0]["methods"].remove("name_cloze")
+    project.write_study(part, STUDY)
+    ask(project, "all")
+    project.write_study(whole, STUDY)
+    printed = ask(project, "all").stdout
+    [minutes] = re.findall(
+        r"^(?:local)?rule answer_questions:.*?runtime=(\d+)", printed, re.MULTILINE | re.DOTALL
+    )
+    assert int(minutes) == 30, "of 240: a model is loaded"
+    log = project.path / "results/logs/answer_questions/asked~target/asked~books/asked.log"
+    passages = DOCUMENTS * PASSAGES
+    stored = (24 + 1) * passages
+    told = f"{stored} answers were stored before, {passages} were asked for"
+    assert told in log.read_text(encoding="utf-8")
+    expected, ended = content(undisturbed), content(project)
     assert [name for name, held in expected.items() if ended[name] != held] == []
