@@ -27,7 +27,9 @@ from pretrace.benchmarks.audit_design import LEVEL
 from pretrace.benchmarks.packages import speeches
 from pretrace.benchmarks.passages import cut_documents, documents, passages
 from pretrace.evaluation import audit_documents
+from pretrace.evaluation.audit_documents import Documents
 from pretrace.evaluation.exchange import AuditedTexts, exchanged_p, units_of
+from pretrace.evaluation.taken_off import in_groups
 
 SIDES = [(10, 10), (12, 12), (7, 18), (10, 20), (20, 20)]
 DRAWN = 499  # exchanges of the p that says whether a deal is audited in full
@@ -221,15 +223,21 @@ def diverse(deal: pd.DataFrame, times: float, plain: pd.DataFrame) -> pd.DataFra
 
 
 def kind_of(deal: pd.DataFrame, rng: np.random.Generator) -> str:
-    """Return the verdict on a deal; `high` if few exchanges show that p is not low."""
-    document, suspect = pd.factorize(deal["document"])[0], deal["suspect"].to_numpy(bool)
+    """Return the verdict on a deal; `high` if few exchanges show that p is not low.
+
+    Most deals are told apart by one feature of form, which is asked first; only the others are audited in full.
+    """
+    document, suspect = np.unique(deal["document"], return_inverse=True)[1], deal["suspect"].to_numpy(bool)
     given = AuditedTexts(deal[[*METHODS]].to_numpy(), document, np.zeros_like(document), suspect)
     units = units_of(given, given.ranks(range(len(METHODS)))[:, -1])
-    p = exchanged_p(units.standardised, units.suspect, units.stratum, int(rng.integers(1 << 30)), DRAWN)
+    seed = int(rng.integers(1 << 30))
+    p = exchanged_p(units.standardised, units.suspect, units.stratum, seed, DRAWN)
     if p > SURELY_HIGH:
         return "high"
-    sides = (deal[deal["suspect"] == side].assign(subset="") for side in (True, False))
-    kind, p = verdict_of(*sides)
+    documents = Documents.of(deal.assign(slice=""), "en")
+    if p <= LEVEL and any(left.p > SURELY_HIGH for left in in_groups(documents, units.standardised, seed)):
+        return "invalid"
+    kind, p = verdict_of(*(deal[deal["suspect"] == side].assign(subset="") for side in (True, False)))
     return kind if p <= LEVEL else "high"
 
 
