@@ -72,14 +72,14 @@ def audit(
     without a document is a document of its own. Each method is at its default setting.
 
     Outlying documents, of either side, take no part (`audit_controls.outliers`). `control`: `audit_controls.checks`
-    and, if p of all together is at most `LEVEL`, `taken_off.explained`; none if labels were drawn at random. `positive`: members
-    of `positive` (label 1), which the model surely read, against its other texts. `design`: `known_documents`,
-    `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared; `outliers` and
-    `known_outliers`, documents left out; `randomised`; `even` (documents have as many texts, so that p is exact);
-    `icc` (the share of the variance of scores that lies between
-    documents); `smallest_effect` that is found in four of five audits; `texts_needed`, how many texts each document
-    needs for the effect `SOUGHT` (infinity: over 1,000); `log10_ways` to exchange labels; `documents_to_name`, how many
-    known documents let a single one in question be named.
+    and, if p of all together is at most `LEVEL`, `taken_off.explained`; none if labels were drawn at random.
+    `positive`: members of `positive` (label 1), which the model surely read, against its other texts. `design`:
+    `known_documents`, `known_texts`, `documents`, `texts` and `typical_texts` (median of a document) that are compared;
+    `outliers` and `known_outliers`, documents left out; `randomised`; `even` (documents have as many texts, so that p
+    is exact); `icc` (the share of the variance of scores that lies between documents); `smallest_effect` that is found
+    in four of five audits; `texts_needed`, how many texts each document needs for the effect `SOUGHT` (infinity: over
+    1,000); `log10_ways` to exchange labels; `documents_to_name`, how many known documents let a single one in question
+    be named.
 
     Raises InputError if no text in question has known ones of its subset and length.
     """
