@@ -286,15 +286,22 @@ def _of_method(
         "effect": units.effect,
     }
     yield about | {"unit": "all", "id": "", "p": p} | everything
+    if texts.within:
+        return
     ranks, above = units.conformal_p, units.above_known
-    for unit in np.flatnonzero(units.suspect) if not texts.within else []:
+    for unit in np.flatnonzero(units.suspect):
         rows = (texts.document == units.document[unit]) & texts.suspect
         name = frame["document"].to_numpy()[rows][0]
+        has_name = _shown(name) == name
         yield about | {
-            "unit": "document", "id": _shown(name), "document": "" if _shown(name) != name else name,
-            "texts": int(rows.sum()), "score": _mean(scores[rows]), "effect": above[unit],
+            "unit": "document",
+            "id": _shown(name),
+            "document": name if has_name else "",
+            "texts": int(rows.sum()),
+            "score": _mean(scores[rows]),
+            "effect": above[unit],
             "p": ranks[unit] if combined else np.nan,
-        }  # fmt: skip
+        }
 
 
 def _mean(scores: Floats) -> float:
@@ -310,17 +317,27 @@ def _of_texts(frame: pd.DataFrame, texts: AuditedTexts, ranks: Floats) -> Iterat
     """
     scored = ~np.isnan(ranks)
     for code in np.unique(texts.slice[texts.suspect]):
-        known = np.flatnonzero((texts.slice == code) & ~texts.suspect & scored)
-        weights = 1 / np.bincount(texts.document[known])[texts.document[known]]
+        here = (texts.slice == code) & scored
+        known = np.flatnonzero(here & ~texts.suspect)
+        of_document = np.bincount(texts.document[known])
+        weights = 1 / of_document[texts.document[known]]
         documents = weights.sum()
-        for row in np.flatnonzero((texts.slice == code) & texts.suspect & scored):
+        mean = weights @ ranks[known] / documents
+        for row in np.flatnonzero(here & texts.suspect):
             document = str(frame["document"].iloc[row])
+            has_name = _shown(document) == document
+            as_high = weights @ (ranks[known] >= ranks[row])
             yield {
-                "unit": "text", "id": frame["id"].iloc[row], "method": COMBINED, "setting": "", "texts": 1,
-                "document": "" if _shown(document) != document else document, "n": round(documents),
-                "effect": ranks[row] - weights @ ranks[known] / documents,
-                "p": (1 + weights @ (ranks[known] >= ranks[row])) / (1 + documents),
-            }  # fmt: skip
+                "unit": "text",
+                "id": frame["id"].iloc[row],
+                "document": document if has_name else "",
+                "method": COMBINED,
+                "setting": "",
+                "texts": 1,
+                "effect": ranks[row] - mean,
+                "p": (1 + as_high) / (1 + documents),
+                "n": round(documents),
+            }
 
 
 def combined_methods(texts: AuditedTexts, methods: Sequence[tuple[str, str]]) -> list[int]:
@@ -343,24 +360,32 @@ def _share_tied(scores: Floats) -> float:
 
 def _design(frame: pd.DataFrame, texts: AuditedTexts, units: Units) -> Iterator[Record]:
     """Yield the audit's design: numbers of documents and texts, and what these find."""
-    ours, theirs = (frame[texts.suspect == side] for side in (True, False))
-    numbers_of_texts = range(1, 1001) if not texts.within else ()
-    needed = next((count for count in numbers_of_texts if units.smallest_effect(count) <= SOUGHT), np.inf)
-    numbers: dict[str, float] = {
+    ours, theirs = frame[texts.suspect], frame[~texts.suspect]
+    documents = ours["document"].nunique()
+    numbers = {
         "known_documents": theirs["document"].nunique(),
         "known_texts": len(theirs),
-        "documents": ours["document"].nunique(),
+        "documents": documents,
         "texts": len(ours),
-        "typical_texts": float(ours.groupby("document").size().median()),
-        "randomised": float(texts.within),
-        "even": float(len(np.unique(units.texts)) == 1),
+        "typical_texts": ours.groupby("document").size().median(),
+        "randomised": texts.within,
+        "even": len(np.unique(units.texts)) == 1,
         "icc": units.icc,
         "smallest_effect": units.smallest_effect(),
-        "texts_needed": needed,
+        "texts_needed": np.inf if texts.within else _texts_needed(units),
         "log10_ways": log10(units.ways),
-        "documents_to_name": known_to_name(ours["document"].nunique()),
+        "documents_to_name": known_to_name(documents),
     }
-    yield from (_design_row(id, score) for id, score in numbers.items())
+    for id, score in numbers.items():
+        yield _design_row(id, float(score))
+
+
+def _texts_needed(units: Units) -> float:
+    """Return how many texts each document needs so that the effect `SOUGHT` is found; infinity for over 1,000."""
+    for count in range(1, 1001):
+        if units.smallest_effect(count) <= SOUGHT:
+            return count
+    return np.inf
 
 
 def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Record]:
@@ -372,13 +397,22 @@ def _positive(positive: ScoredBenchmark, conditions: Conditions) -> Iterator[Rec
     own = own[(own["unit"] == "text") & own["label"].notna()]
     if not own["label"].nunique() > 1:
         return
-    sides = (own[own["label"] == label].assign(document="") for label in (1, 0))
-    frame, texts, methods = _compared_texts(*sides, randomised=False)
-    units = units_of(texts, texts.ranks(combined_methods(texts, methods))[:, -1])
+    # each passage is a document, because the two kinds are from the same ones
+    own = own.assign(document="")
+    read, others = own[own["label"] == 1], own[own["label"] == 0]
+    frame, texts, methods = _compared_texts(read, others, randomised=False)
+    ranks = texts.ranks(combined_methods(texts, methods))
+    units = units_of(texts, ranks[:, -1])
     yield {
-        "unit": "positive", "id": positive.name, "method": COMBINED, "setting": "", "n": int((~units.suspect).sum()),
-        "texts": int(units.suspect.sum()), "effect": units.effect, "p": units.p(seed_of("exchange", *frame["id"])),
-    }  # fmt: skip
+        "unit": "positive",
+        "id": positive.name,
+        "method": COMBINED,
+        "setting": "",
+        "texts": int(units.suspect.sum()),
+        "effect": units.effect,
+        "p": units.p(seed_of("exchange", *frame["id"])),
+        "n": int((~units.suspect).sum()),
+    }
 
 
 def _benjamini_hochberg(frame: pd.DataFrame) -> "pd.Series[float]":
