@@ -6,10 +6,11 @@ from pathlib import Path
 import made_up_results as made_up
 import pandas as pd
 import pytest
+import test_evaluation_audit
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import audit_lines, first_words, one_in
+from pretrace.render.tables.audit import answer, audit_lines, first_words, one_in
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -112,3 +113,23 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
 def test_chinese_passages_are_called_by_their_first_characters():
     assert first_words("\u4e2d" * 90) == "\u4e2d" * 20 + " ..."
     assert first_words("one two") == "one two"
+
+
+@pytest.mark.parametrize(("effect", "is_said"), [(0.0, True), (1.5, False)])
+def test_a_control_that_was_not_found_is_said_beside_evidence(effect: float, is_said: bool):
+    given = test_evaluation_audit.positive(effect)
+    scored = test_evaluation_audit.made_up(28, 80, shift=2.5)
+    frame = test_evaluation_audit.audited(scored, positive=given).assign(null_model=False)
+    first, second = answer("m", frame)
+    assert first.startswith("Evidence of training"), "it blocks nothing"
+    assert ("do not find passages that most models of the web have read (p = 0." in second) == is_said
+
+
+@pytest.mark.parametrize(("even", "said"), [(1.0, "It is exact if"), (0.0, "It is nearly exact if")])
+def test_p_is_called_exact_where_documents_have_as_many_passages(even: float, said: str, tmp_path: Path):
+    results = golden.STUDIES["audit_evidence"](tmp_path / "in")
+    path = results.path("audit", golden.PAIR)
+    frame = read_parquet(path)
+    write_parquet(path, frame.assign(score=frame["score"].where(frame["id"] != "even", even)))
+    page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
+    assert said in page
