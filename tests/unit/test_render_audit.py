@@ -87,7 +87,7 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     write_parquet(path, about.astype({"passage": "Int64"}))
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
-    assert "(p = 5e-05, 1 in 20,000)" in page
+    assert "(p = 0.00005, 1 in 20,000)" in page
     assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
     passed = (
         "words, letters and signs, form, size, form as the cause of the score, parts given as works, copies"

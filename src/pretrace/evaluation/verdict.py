@@ -83,7 +83,10 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         return Verdict("none", p)
     finds = f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
     if positive.empty:
-        why = f"{finds}, and no verses that the web quotes every day, which most models have read, show how far above these lie"
+        why = (
+            f"{finds}, and no verses that the web quotes every day, which most models have read, show how far above "
+            "these lie"
+        )
     elif pd.isna(shown):
         why = (
             "the same methods do not find verses that the web quotes every day, which most models have read "

@@ -185,7 +185,7 @@ def marks_of(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 
 def texts_in_question(benchmarks: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
-    """Yield (document, text) of the user's own texts in question, of entries of benchmarks; of works, the whole work."""
+    """Yield (document, text) of the user's own texts in question, of entries of benchmarks; works are whole."""
     for entry in benchmarks.values():
         if entry["source"] != "local":
             continue
