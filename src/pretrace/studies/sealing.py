@@ -147,7 +147,8 @@ def told_on_cover(seals: Sequence[Seal], citation: str, date: str) -> list[tuple
 def _models_told(plan: Mapping[str, Any]) -> str:
     """Return the models with what tells their version: the commit on the hub, or the digest of their files."""
     told = []
-    for name, about in sorted(plan["checkpoints"].items()):
+    for model, about in sorted(plan["checkpoints"].items()):
+        name = model.rpartition("~")[2]  # a study's own model has its name in shared stages
         parts = [f"{name}:" if about.get("hub") else name, about.get("hub", "")]
         if commit := about.get("commit"):
             parts.append(f"commit {commit}")
