@@ -61,6 +61,18 @@ def test_the_box_says_what_the_answer_rests_on_or_lacks(study: str, said: str, t
     assert said in page.split("<table")[0]
 
 
+def test_evidence_in_a_model_that_read_neither_class_is_a_false_alarm(tmp_path: Path):
+    """On the page, on the terminal, and counted beside its expectation."""
+    null = ARTIFACT | {"null_models": [made_up.MODEL]}
+    files = made_up.render(null, golden.STUDIES["audit_evidence"](tmp_path / "in"), tmp_path)
+    page, (line, counted) = files["html"].read_text(), audit_lines(pd.read_csv(files["csv"]))
+    assert line.startswith(f"A false alarm: {made_up.MODEL} finds your 7 documents together")
+    assert counted == "False alarms in models that read neither class: 1 of 1 audits (at most 0.05 expected)."
+    for sentence in (line.split(" (p =")[0], counted):
+        assert sentence in page
+    assert "Evidence of training" not in page + line
+
+
 def test_an_invalid_answer_names_the_words_and_the_documents_that_tell_the_sides_apart(tmp_path: Path):
     page = made_up.render(ARTIFACT, golden.STUDIES["audit_invalid"](tmp_path / "in"), tmp_path)[
         "html"

@@ -148,7 +148,8 @@ def read_work(work: Work) -> ReadWork:
     whole = without_front_matter(joined)
     text = whole.text
     if not text.strip():
-        raise InputError(f"{work.path}: the document has no words; fill it, or leave it out.")
+        removed = "".join(f" without its {count} {what}" for what, count in (+whole.removed).items())
+        raise InputError(f"{work.path}: the document has no words{removed}; fill it, or leave it out.")
     # past prefaces, which may be in another language; enough letters to tell a script by
     middle = text[len(text) // 4 :][:20000]
     report = Report(

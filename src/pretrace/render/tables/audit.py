@@ -1,6 +1,6 @@
 """An audit as a page that answers: the verdict first, then what could be found, documents, passages and checks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -14,7 +14,7 @@ from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, join_words, method_label
-from pretrace.render.phrases import format_signed
+from pretrace.render.phrases import false_alarms, format_signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
@@ -53,9 +53,15 @@ def audit(artifact: Artifact, results: Results) -> Table:
     audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
     cautions = results.cautions([panel for panel, _ in audits])
-    named = [frame.assign(model=panel.model, benchmark=panel.benchmark) for panel, frame in audits]
+    named = []
+    for place, (panel, frame) in enumerate(audits):
+        null = panel.model in artifact.null_models
+        about = frame.assign(model=panel.model, benchmark=panel.benchmark, null_model=null)
+        audits[place] = panel, about
+        named.append(about)
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
-    page = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
+    notes = [*_NOTES, *cautions, *_false_alarms([frame for _, frame in audits])]
+    page = table_of(artifact, blocks, notes, pd.concat(named, ignore_index=True))
     return replace(page, boxes=boxes)
 
 
@@ -78,6 +84,12 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     p = f"(p = {p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
+    if result.kind == "evidence" and frame["null_model"].any():
+        return (
+            f"A false alarm: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+            f"It was trained here on neither, so this is chance ({one_in(result.p)}), or the texts differ in more than "
+            "what the checks see.",
+        )
     if result.kind == "evidence":
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
@@ -122,7 +134,16 @@ def audit_lines(frame: pd.DataFrame) -> list[str]:
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
     answers = [(benchmark, " ".join(answer(str(model), own))) for (model, benchmark), own in audits]
-    return [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
+    lines = [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
+    return lines + _false_alarms([own for _, own in audits])
+
+
+def _false_alarms(audits: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the sentence that counts false alarms among audits of null models; none without such an audit."""
+    results = [verdict(frame) for frame in audits if frame["null_model"].any()]
+    tested = [result for result in results if pd.notna(result.p)]
+    found = sum(result.kind == "evidence" for result in tested)
+    return [false_alarms(found, len(tested), "audits", LEVEL)] if tested else []
 
 
 def _found(frame: pd.DataFrame) -> str:
