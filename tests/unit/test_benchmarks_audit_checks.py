@@ -11,7 +11,7 @@ import pytest
 
 import hub_datasets as made
 from pretrace.benchmarks.audit_checks import check_audit
-from pretrace.benchmarks.audit_design import has_p, names_of_parts, names_of_volumes
+from pretrace.benchmarks.audit_design import has_p
 from pretrace.runtime.errors import InputError
 
 WORDS = [f"word{number}" for number in range(5000)]
@@ -187,10 +187,6 @@ AUDIT_REMARKS = {
         changed(SUSPECTS, 0, document="Walden, chapter 1") + KNOWN + [row(None, "Walden, ch. 2", seed="x")],
         r"2 documents of the suspects .* are called parts of a work \('Walden, chapter 1', 'Walden, ch. 2'\)",
     ),
-    "volumes": (
-        [row(None, "Henry IV Part 1", seed="x"), row(None, "Henry IV part 2", seed="y"), *SUSPECTS, *KNOWN],
-        r"are 'Henry IV Part 1' and 'Henry IV part 2' of the suspects .* two works\? They are counted as two\.",
-    ),
     "copies": (
         [*SUSPECTS, *KNOWN, {**KNOWN[0], "document": "x", "text": KNOWN[0]["text"] + " more"}],
         r"the documents '0-0' and 'x' of the known .* share at least 50% of their runs of 8 words.* same document",
@@ -202,8 +198,7 @@ AUDIT_REMARKS = {
     "too few to compare": (
         texts(None, 2, 4) + texts(0, 12, 4),
         r"2 documents in question and 12 known .*cannot be evidence\. Have at least 6 documents in question, each a "
-        r"whole work, and 30 known documents\. With 5 works or fewer no number .* suffices\. .*extraction\.md"
-        r".* base model .*canaries\.md",
+        r"whole work, and 30 known",
     ),
     "known documents of one passage": (
         texts(None, 6, 2) + texts(0, 30, 1),
@@ -323,23 +318,3 @@ def test_twenty_thousand_texts_take_seconds(tmp_path):
     start = time.process_time()
     assert check_audit(path, path) == []
     assert time.process_time() - start < 8
-
-
-@pytest.mark.parametrize(
-    ("names", "chapters", "volumes"),
-    [
-        (["ch01.txt", "ch02.txt", "notes"], 2, 0),
-        (["Walden, chapter 1", "Walden ch. ii"], 2, 0),
-        (["CH4 in the Arctic", "CH4 on Mars"], 0, 0),
-        (["Henry IV Part 1", "Henry IV Part 2", "Henry V"], 0, 2),
-        (["Capital Volume I", "Capital Volume II"], 0, 2),
-        (["Capital Volume II", "Henry IV Part 1"], 0, 0),
-        (["Scenes 1950", "Partition 4", "Walden, chapter 1"], 0, 0),
-        (["\u0433\u043b\u0430\u0432\u0430 1", "\u0433\u043b\u0430\u0432\u0430 2"], 2, 0),
-    ],
-)
-def test_chapters_are_parts_and_volumes_may_be_works(names, chapters, volumes):
-    assert len(names_of_parts((name, "A text.") for name in names)) == chapters
-    assert len(names_of_volumes(names)) == volumes
-    begun = names_of_parts((name, "Part 1. It begins.") for name in ["Henry IV Part 1", "Henry IV Part 2"])
-    assert begun == [], "a work may begin with its title"

@@ -13,16 +13,16 @@ from statistics import fmean, median
 
 from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
-    LEAST_SHARED,
     LEVEL,
     WHOLE_WORKS,
+    WITHOUT_OTHERS,
     checks_can_fail,
     count_noun,
     documents_for_checks,
     has_p,
     known_for_p,
     names_of_parts,
-    names_of_volumes,
+    never_evidence,
 )
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.languages import unit_of, units
@@ -49,11 +49,6 @@ SIGNS_APART = 0.1  # difference of the classes' shares of typeset signs from whi
 SIGNS_COUNTED = 1000  # texts of a class, about, whose signs are counted
 LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
-OTHER_ROUTES = (
-    f" With {LEAST_SHARED} works or fewer no number of known ones suffices. Ask what the model gives back word for "
-    "word (docs/extraction.md), compare the model with a base model that cannot have read them (a reference, "
-    "docs/methods.md), or draw canaries before the next work is published (docs/canaries.md)."
-)
 CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
 
 
@@ -399,25 +394,17 @@ def _uneven_documents(suspects: ClassTexts, known: ClassTexts) -> list[str]:
 
 
 def _parts(side: ClassTexts) -> list[str]:
-    """Remark on documents that are called chapters, and ask about volumes."""
+    """Remark on documents that are called chapters."""
     first: dict[str, str] = {}
     for text in side.texts:
         first.setdefault(text.document, text.text)
     first.pop("", None)
-    remarks = []
-    named = names_of_parts(first.items())
-    if named:
-        remarks.append(
-            f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
-            f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS}"
-        )
-    volumes = names_of_volumes(first)
-    if volumes:
-        remarks.append(
-            f"{side.file}: are {volumes[0]!r} and {volumes[1]!r} of the {side.name} two works? They are counted as "
-            f"two. If they are parts of one, they are not independent. {WHOLE_WORKS}"
-        )
-    return remarks
+    return [
+        f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
+        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS} "
+        "If they are whole works, rename them."
+        for named in [names_of_parts(first.items())] if named
+    ]  # fmt: skip
 
 
 def _copies(side: ClassTexts) -> list[str]:
@@ -441,11 +428,11 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):
-        remark = (
+        others = f" {WITHOUT_OTHERS}" if never_evidence(ours) else ""
+        return [
             f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
-            f"Have {documents_for_checks(ours)}."
-        )
-        return [remark + (OTHER_ROUTES if ours <= LEAST_SHARED else "")]
+            f"Have {documents_for_checks(ours)}.{others}"
+        ]
     return []
 
 

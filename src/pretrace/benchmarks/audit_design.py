@@ -56,6 +56,19 @@ def documents_for_checks(documents: int) -> str:
     return f"at least {count_noun(own, 'document')} in question, each a whole work, and {known_ones}"
 
 
+WITHOUT_OTHERS = (
+    "No number of known ones makes it evidence with so few. What needs no known texts: extraction "
+    "(docs/extraction.md), canaries in your next book (docs/canaries.md), or a base model that cannot have read them, "
+    "beside this one (method ref)."
+)
+"""What whoever has too few works for an audit can do."""
+
+
+def never_evidence(documents: int) -> bool:
+    """Return whether no number of known documents lets so few in question be evidence together."""
+    return documents <= LEAST_SHARED
+
+
 def known_to_name(documents: int) -> int:
     """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
     return round(documents / LEVEL) - 1
@@ -72,40 +85,29 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-_CHAPTER = (
-    r"(?:chapter|chap|ch|section|canto|act|scene|kapitel|abschnitt|chapitre|cap[ií]tulo|capitolo|глава)"
-)
-_VOLUME = r"(?:part|volume|vol|teil|partie|часть)"
 _NUMBER = r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten)"
-_END = r"(?:\.\w{1,5})?$"
+_WITHIN_WORKS = r"(?:chapter|section|canto|act|scene|kapitel|abschnitt|chapitre|cap[ií]tulo|capitolo|глава)"
+_OF_WORKS = r"(?:part|volume|vol|teil|partie|часть)"
+"""Words that also end the titles of whole works, as `Henry IV Part 1`: alone, with a number, they name a part."""
 
-_OF_CHAPTER = re.compile(
-    rf"(?<![^\W\d_]){_CHAPTER}(?:[\W_]+{_NUMBER}(?![^\W\d_])|{_NUMBER}{_END})", re.IGNORECASE
+_NAMED = re.compile(
+    rf".*(?<![^\W\d_]){_WITHIN_WORKS}[\W_]*{_NUMBER}(?![^\W\d_]).*"
+    rf"|.*(?<![^\W\d_])ch(?:ap)?[\W_]*\d+\W*|\W*{_OF_WORKS}[\W_]*{_NUMBER}(?![^\W\d_]).*",
+    re.IGNORECASE,
 )
-"""A chapter's name; without a sign before the number only at the end: `ch04.txt`, but not `CH4 in the Arctic`."""
-
-_OF_VOLUME = re.compile(rf"(?<![^\W\d_]){_VOLUME}[\W_]*{_NUMBER}(?![^\W\d_])", re.IGNORECASE)
-_HEADED = re.compile(rf"\W*(?:{_CHAPTER}|{_VOLUME})[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
+_HEADED = re.compile(rf"\W*(?:{_WITHIN_WORKS}|{_OF_WORKS})[\W_]+({_NUMBER})(?![^\W_])", re.IGNORECASE)
+_FIRST_NUMBERS = {"1", "i", "one"}
 
 
 def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
     """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
 
-    One alone is not named: a whole work may begin with its first chapter's heading. Parts and volumes may be works, as
-    `Henry IV Part 1` is: `names_of_volumes` has these.
+    One alone is not named, and none that begin with a first chapter's heading, as whole works do.
     """
     named = []
     for name, text in documents:
-        headed = _HEADED.match(text) and not _OF_VOLUME.search(name)
-        if _OF_CHAPTER.search(name) or headed:
+        heading = _HEADED.match(text)
+        is_later = heading is not None and heading[1].lower() not in _FIRST_NUMBERS
+        if is_later or _NAMED.fullmatch(name):
             named.append(name)
     return named if len(named) > 1 else []
-
-
-def names_of_volumes(documents: Iterable[str]) -> list[str]:
-    """Return the names of two or more documents that are called part or volume of one title."""
-    by_title: dict[str, list[str]] = {}
-    for name in documents:
-        if match := _OF_VOLUME.search(name):
-            by_title.setdefault(name[: match.start()].casefold(), []).append(name)
-    return [name for names in by_title.values() for name in names if len(names) > 1]
