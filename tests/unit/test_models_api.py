@@ -90,9 +90,11 @@ def test_a_passing_fault_loses_nothing(tmp_path, fault):
         assert server.requests > 20
 
 
-def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
-    with Loopback(echoed, lambda number, body: "429" if number == 0 else None, retry_after="0.6") as server:
+def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("pretrace.models.api.client._NOTED_WAIT", 0.59)
+    with Loopback(echoed, lambda number, body: "429" if number < 2 else None, retry_after="0.6") as server:
         ask(server.url, tmp_path / "a.sqlite", count=12, concurrency=2)
+    assert caplog.text.count("the server asks to wait") == 1, "once a wait, not once a request"
     first = server.moments[0]
     early = [moment for moment in server.moments[1:] if moment - first < 0.55]
     assert len(early) <= 2  # what the other worker had in flight, and one it took before the answer came

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import digest, move_finished, read_json, sha256_file, write_json
@@ -87,6 +87,13 @@ class Checkpoint:
         """Yield each tensor of the weights' files."""
         for file in self.weights:
             yield from _tensors(self._file(file))
+
+    def values(self, tensor: Tensor) -> Any:
+        """Return the values of a tensor as a torch tensor."""
+        from safetensors import safe_open
+
+        with safe_open(self._file(tensor.file), framework="pt") as tensors:
+            return tensors.get_tensor(tensor.name)
 
     def matrix_shapes(self) -> Counter[tuple[int, int]]:
         """Count the weights that are matrices by their shape [rows, columns]."""
