@@ -108,7 +108,8 @@ GONE = {
     "samia": _SAMPLES, "ngram_coverage": _SAMPLES, "continuations": _SAMPLES,
     "word_frequency": "it went: the control blind sees the same words",
     "word_swaps": "it went: name another view of neighbours, as neighbours_by_MODEL-25",
-    "compute_estimate": "it went: estimate has the same numbers", "cost_estimate": "it went: estimate has the same numbers",
+    "compute_estimate": "it went: estimate has the same numbers",
+    "cost_estimate": "it went: estimate has the same numbers",
 }  # fmt: skip
 """Names of methods, keys and artifacts that older versions had -> what to do."""
 
@@ -119,9 +120,10 @@ def nearest(name: object, valid: Iterable[str]) -> str:
     `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference. Of a name that an
     older version had, it says that it went.
     """
-    if (gone := GONE.get(re.split("_by_|-", str(name))[0])) and name not in valid:
-        return gone
     names = {known.casefold(): known for known in sorted(valid)}
+    kind = re.split("_by_|-", str(name))[0]
+    if kind in GONE and name not in names.values():
+        return GONE[kind]
     close = difflib.get_close_matches(str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5)
     if close:
         foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"
