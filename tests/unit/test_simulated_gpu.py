@@ -13,7 +13,8 @@ from made_up_questions import answerer_on, letters_of
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import load_checkpoint
-from pretrace.passes import cost, sharing
+from pretrace.passes import attention, cost, sharing
+from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
@@ -117,6 +118,55 @@ def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, tmp_p
         same(letters(target, model, tmp_path / "gpu", counts), expected_letters)
 
 
+def copies_of(monkeypatch):
+    """The shapes of prefixes that are copied for a batch on a GPU."""
+    shapes = []
+
+    def watched(shared, own, copied=attention.copied_ahead):
+        if shared.device.type == "cuda":
+            shapes.append(shared.shape)
+        return copied(shared, own)
+
+    for module in (attention, sharing):
+        monkeypatch.setattr(module, "copied_ahead", watched)
+    return shapes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["gpt_neox", "qwen2", "mistral"])
+def test_a_gpu_copies_a_shared_prefix_for_no_batch(tiny_model, gpus, monkeypatch, dtype, kind):
+    """But for windows that are shorter than the prefix."""
+    model = copy.deepcopy(tiny_model(kind)).to(dtype)
+    expected = passes(Engine(model, kind, BUDGET), PREFIX)
+    engine = Engine(spread(model, 1), kind, BUDGET)
+    assert engine.sharing is SharedCache
+    copies = copies_of(monkeypatch)
+    computed = passes(engine, PREFIX)
+    assert engine.features.attention == SHARED_PREFIX
+    assert bool(copies) == (kind == "mistral")
+    off = [np.abs(values[0] - others[0]).mean() for values, others in zip(computed, expected, strict=True)]
+    assert max(off) < (1e-5 if dtype == torch.float32 else 0.2)
+
+
+def no_such_kernel(*_, **__):
+    raise RuntimeError("no kernel image is available for execution on the device")
+
+
+def wrong_sums(query, key, value, scaling, *, is_causal, kernel=attention._kernel):
+    part = kernel(query, key, value, scaling, is_causal=is_causal)
+    return replace(part, log_sums=part.log_sums + (query.device.type == "cuda" and is_causal))
+
+
+@pytest.mark.parametrize("kernel", [no_such_kernel, wrong_sums])
+def test_a_gpu_whose_kernels_do_not_serve_copies_the_prefix(tiny_model, on_gpu, monkeypatch, kernel):
+    expected = passes(Engine(tiny_model("llama"), "llama", BUDGET), PREFIX)
+    monkeypatch.setattr(attention, "_kernel", kernel)
+    with SimulatedGPUs():
+        engine = Engine(on_gpu(), "llama", BUDGET)
+        same(passes(engine, PREFIX), expected)
+        assert (engine.sharing, engine.features.attention) == (SharedCache, "sdpa")
+
+
 def a_pass(model):
     engine = Engine(model, "tiny", 200)
     return engine, lambda: passes(engine, PREFIX)
@@ -168,9 +218,10 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
 
 
 def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, monkeypatch):
+    monkeypatch.setattr(sharing, "gpu_reads_apart", lambda *_: False)
     monkeypatch.setattr(
         sharing,
-        "_after",
+        "copied_ahead",
         lambda shared, own: torch.cat([shared.cpu().expand(len(own), -1, -1, -1), own], dim=-2),
     )
     with pytest.raises(RuntimeError, match="same device"):
