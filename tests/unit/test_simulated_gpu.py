@@ -21,7 +21,7 @@ from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
-from pretrace.passes.statistics import OutputHead
+from pretrace.passes.statistics import OutputHead, chunk_rows
 from pretrace.questions import tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.tree import Reader
@@ -201,6 +201,46 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
         gpus.full = {gpus.operations + number}
         same(compute(), expected)
         assert worker.batch_tokens <= 100
+
+
+def test_a_budget_that_fell_after_one_prefix_is_whole_again_for_other_passes(on_gpu, gpus):
+    engine, compute = a_pass(on_gpu())
+    compute()
+    gpus.full = {gpus.operations + 20}
+    compute()
+    assert engine.batch_tokens <= 100
+    passes(engine, PLAIN)
+    assert engine.batch_tokens == 200
+    compute()
+    assert engine.batch_tokens <= 100
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("__init__", r"tiny: the prefix of 2 shots \(24 tokens, 1\.2e-05 GB\) does not fit into memory; set fewer"),
+        ("read", r"text 't15' \(15 tokens\) alone does not fit into memory after the prefix of 2 shots \(24 tokens"),
+    ],
+)  # fmt: skip
+def test_a_prefix_that_fills_the_gpu_is_named_with_its_size(on_gpu, gpus, monkeypatch, method, says):
+    computed = getattr(SharedCache, method)
+
+    def full(cache, *arguments):
+        features = arguments[0] if method == "__init__" else cache._features
+        if features.device.type == "cuda":
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return computed(cache, *arguments)
+
+    monkeypatch.setattr(SharedCache, method, full)
+    engine = Engine(on_gpu(), "tiny", 200)
+    with pytest.raises(InputError, match=says):
+        passes(engine, PREFIX)
+
+
+def test_more_rows_of_the_head_go_together_on_a_gpu_unless_the_vocabulary_is_large():
+    rows = {size: chunk_rows(size, torch.device("cuda")) for size in (320, 50_304, 152_064, 512_000)}
+    assert rows == {320: 1024, 50_304: 1024, 152_064: 441, 512_000: 256}
+    assert chunk_rows(320, torch.device("cpu")) == 256
 
 
 def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(

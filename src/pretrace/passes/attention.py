@@ -173,25 +173,44 @@ def _read(
     return read, log_sums
 
 
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How many heads of queries and of keys a layer has, and the width of each."""
+
+    of_queries: int
+    of_keys: int
+    width: int
+
+
+def heads_of(config: Any) -> Heads | None:
+    """Return the heads that a configuration states; None if it states none."""
+    queries = getattr(config, "num_attention_heads", None)
+    if not isinstance(queries, int):
+        return None
+    keys = getattr(config, "num_key_value_heads", None) or queries
+    width = getattr(config, "head_dim", None) or config.hidden_size // queries
+    return Heads(queries, keys, width)
+
+
 def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bool:
     """Return whether this GPU has the kernels for a model's heads, and they give what its usual attention gives.
 
     Their support differs with the card, the type, the width of a head and the version of torch.
     """
-    heads = getattr(config, "num_attention_heads", None)
-    if not isinstance(heads, int):
+    heads = heads_of(config)
+    if heads is None:
         return False
-    key_heads = getattr(config, "num_key_value_heads", None) or heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
+    width = heads.width
     drawn = torch.Generator().manual_seed(0)
 
     def states(texts: int, heads: int, tokens: int) -> torch.Tensor:
         return torch.randn(texts, heads, tokens, width, generator=drawn).to(device, dtype)
 
     module: Any = torch.nn.Module()
-    module.num_key_value_groups = heads // key_heads
-    query, key, value = states(2, heads, 5), states(2, key_heads, 5), states(2, key_heads, 5)
-    past, past_value = states(1, key_heads, 11), states(1, key_heads, 11)
+    module.num_key_value_groups = heads.of_queries // heads.of_keys
+    query = states(2, heads.of_queries, 5)
+    key, value = states(2, heads.of_keys, 5), states(2, heads.of_keys, 5)
+    past, past_value = states(1, heads.of_keys, 11), states(1, heads.of_keys, 11)
     copied = copied_ahead(past, key), copied_ahead(past_value, value)
     apart = put_ahead(past, key), put_ahead(past_value, value)
     try:

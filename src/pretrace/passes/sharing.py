@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import torch
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, LinearAttentionCacheLayerMixin
 
-from pretrace.passes.attention import SHARED_PREFIX, copied_ahead, gpu_reads_apart, put_ahead
+from pretrace.passes.attention import SHARED_PREFIX, copied_ahead, gpu_reads_apart, heads_of, put_ahead
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import Ids
@@ -89,6 +89,16 @@ class SharedCache:
         cut = ((keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers)
         apart = self._features.reads_apart
         return Cache(layers=[PrefixLayer(keys, values, apart=apart) for keys, values in cut])
+
+
+def keys_and_values_gb(features: Features, tokens: int) -> float | None:
+    """Return the GB of memory that the keys and values of this many tokens take, about; None if no heads are stated."""
+    config = features.model.config.get_text_config()
+    heads = heads_of(config)
+    if heads is None:
+        return None
+    numbers: int = 2 * config.num_hidden_layers * heads.of_keys * heads.width * tokens
+    return numbers * features.dtype.itemsize / 1e9
 
 
 class SteppedState:
@@ -239,19 +249,17 @@ def _small(model: Any, *, narrow: bool) -> Any:
 
 def _narrow(config: Any) -> None:
     """Leave a configuration few heads of their own width, grouped as they were, and hidden states to match."""
-    heads = getattr(config, "num_attention_heads", None)
-    if not isinstance(heads, int):
+    heads = heads_of(config)
+    if heads is None:
         return
-    key_heads = getattr(config, "num_key_value_heads", None) or heads
-    width = getattr(config, "head_dim", None) or config.hidden_size // heads
-    kept = min(key_heads, _KEY_HEADS)
+    kept = min(heads.of_keys, _KEY_HEADS)
     # some embeddings are as wide as the layers, others have a width of their own
     embedded = getattr(config, "word_embed_proj_dim", None)
     is_projected = embedded != config.hidden_size
-    config.num_attention_heads = kept * min(heads // key_heads, _GROUP)
+    config.num_attention_heads = kept * min(heads.of_queries // heads.of_keys, _GROUP)
     if hasattr(config, "num_key_value_heads"):
         config.num_key_value_heads = kept
-    config.hidden_size = config.num_attention_heads * width
+    config.hidden_size = config.num_attention_heads * heads.width
     if embedded is not None and not is_projected:
         config.word_embed_proj_dim = config.hidden_size
 
