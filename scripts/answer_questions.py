@@ -14,15 +14,17 @@ from pretrace.views.stored import read_views
 
 name = f"{snakemake.wildcards.model}/{snakemake.wildcards.benchmark}"
 share = JobShare.from_name(snakemake.wildcards.get("share", ""))
+requests, checkpoint = snakemake.params.requests, snakemake.input.checkpoint
+read = [snakemake.input.benchmark, *([checkpoint] if checkpoint else [])]
 
 with (
     run_job(snakemake),
-    work_left(Path(snakemake.output[0])) as note_left,
+    work_left(snakemake.output[0], requests, read) as note_left,
     answerer_of(
         snakemake.params.entry,
         name,
         model=snakemake.wildcards.model,
-        checkpoint_json=snakemake.input.checkpoint,
+        checkpoint_json=checkpoint,
         api_answers=Path(snakemake.params.answers),
         local_answers=Path(snakemake.params.store),
         budget_usd=snakemake.config["budget_usd"],  # no parameter: a higher one starts no job again
@@ -33,7 +35,7 @@ with (
     ) as answerer,
 ):
     answers, times = answer_questions(
-        snakemake.params.requests,
+        requests,
         benchmark=read_parquet(snakemake.input.benchmark),
         kind=snakemake.params.kind,
         views=read_views(snakemake.input.views),
@@ -45,6 +47,6 @@ with (
     )
     if share is None:
         write_parquet(snakemake.output.answers, answers)
-        write_json(snakemake.output.times, times)
+        write_parquet(snakemake.output.times, times)
     else:  # its answers are in the store
         write_json(snakemake.output[0], {"share": share.number, "of": share.total, "rows": len(answers)})

@@ -7,6 +7,7 @@ from pretrace.passes.job import run
 from pretrace.passes.shares import JobShare
 from pretrace.runtime.files import read_parquet
 from pretrace.runtime.jobs import run_job
+from pretrace.runtime.left import work_left
 from pretrace.views.prefixes import evaluated_reader, shots_reader
 from pretrace.views.readings import PassRequest
 from pretrace.views.stored import read_views
@@ -44,11 +45,18 @@ def loaded():
         yield load_checkpoint(Path(checkpoint), **placement, **entry)
 
 
-with run_job(snakemake), behind_api() if "api" in entry else loaded() as target:
+requests = snakemake.params.requests
+read = [snakemake.input.benchmark, *([checkpoint] if checkpoint else [])]
+
+with (
+    run_job(snakemake),
+    work_left(snakemake.output[0], requests, read) as note_left,
+    behind_api() if "api" in entry else loaded() as target,
+):
     benchmark = read_parquet(snakemake.input.benchmark)
     views = read_views(snakemake.input.views)
     run(
-        [PassRequest.from_json(request) for request in snakemake.params.requests],
+        [PassRequest.from_json(request) for request in requests],
         benchmark=benchmark,
         names=names | {"study": snakemake.params.study},
         target=target,
@@ -60,4 +68,5 @@ with run_job(snakemake), behind_api() if "api" in entry else loaded() as target:
         evaluated=evaluated_reader(benchmark, snakemake.input.prefixes),
         views=views,
         share=share,
+        note_left=note_left,
     )

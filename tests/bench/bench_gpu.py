@@ -5,7 +5,7 @@ python tests/bench/bench_gpu.py --device cpu --shape tiny
 
 Makes a LLaMA of the shape with random weights on the device and fetches nothing. A job reads each shape of a batch
 once, so the first time of each row counts for a study; the second is what the device can do. Prints a table and
-README's sentence, and writes the rows as JSON. `compare_machines.py ONE.json OTHER.json` puts two machines side by side.
+README's sentence, and writes the rows as JSON. `compare_machines.py ONE.json OTHER.json` puts two of them side by side.
 """
 
 import argparse
@@ -69,7 +69,7 @@ HEADER_TOKENS = 60
 class Row:
     """What was done, how long it took, how many tokens were scored, read or written, and the peak of the GPU's memory.
 
-    Without tokens there is no speed. `of_bare`: share of the speed of the bare forward; `mfu`: share of the operations a
+    Without tokens there is no speed. `of_bare`: share of the bare forward's speed; `mfu`: share of the operations a
     second of one large product.
     """
 

@@ -100,9 +100,10 @@ def timed(folder: Path) -> Results:
     times = dict.fromkeys(("setting", "subset"), "") | {"paraphraser": "paraphrase", "length": 64}
     times |= {"documents": 16, "task": "de_cop"}
     write_json(folder / "passes.json", {"views": views})
-    write_json(folder / "times.json", [times | {"seconds": 48.0}, times | {"length": 32, "seconds": 9.0}])
+    rows = [times | {"seconds": 48.0}, times | {"length": 32, "seconds": 9.0}]
+    write_parquet(folder / "times.parquet", pd.DataFrame(rows))
     pair = (made_up_answers.MODEL, made_up_answers.BENCHMARK)
-    of_pair = {kind: {pair: folder / f"{kind}.json"} for kind in ("passes", "times")}
+    of_pair = {"passes": {pair: folder / "passes.json"}, "times": {pair: folder / "times.parquet"}}
     return Results({"benchmarks": results.paths["benchmarks"]} | of_pair, results.entries)
 
 

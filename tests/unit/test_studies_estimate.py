@@ -6,17 +6,8 @@ from made_up_studies import FREE, ROOT, checkpoint, load_written, study
 
 from pretrace.benchmarks import benchmark_entry
 from pretrace.studies import Plan
-from pretrace.studies.estimate import (
-    TOKENS_A_WORD,
-    assumptions,
-    budget,
-    counted,
-    jobs_of,
-    measured,
-    order_of_length,
-    slices_read,
-    table,
-)
+from pretrace.studies.amounts import TOKENS_A_WORD, slices_read
+from pretrace.studies.estimate import assumptions, budget, counted, jobs_of, measured, order_of_length, table
 from pretrace.studies.shared import FIRST
 from tiny_models import tiny_tokenizer
 

@@ -43,7 +43,7 @@ CONVERTED = ("baichuan-7b", "baichuan-13b")
 """Models that are read from a folder: their own code fits no transformers of today."""
 SPREAD = ("llama-2-70b", "mixtral-8x7b")
 NO_RESULT = "de_cop_figure7"
-TIMED = re.compile(r"de_cop_table14|calibration_times")
+TIMED = re.compile(r"de_cop_table1[34]")
 """Files that show how long something took."""
 SCRIPT = re.compile(r"\.snakemake/scripts/\w+\.(\w+)\.py")
 MEGABYTE = 1e6
@@ -147,8 +147,12 @@ class Rehearsal:
         seconds = None if minutes is None else 60 * minutes
         while True:
             running = self._start("--keep-going", "--rerun-incomplete")
-            with self.watch.over(running.pid), suppress(subprocess.TimeoutExpired):
-                running.wait(seconds)
+            try:
+                with self.watch.over(running.pid), suppress(subprocess.TimeoutExpired):
+                    running.wait(seconds)
+            except KeyboardInterrupt:  # which does not reach the run: it has a process group of its own
+                end(running)
+                raise
             if running.returncode is not None:
                 return running.returncode == 0
             end(running)
@@ -286,9 +290,17 @@ def rehearse(given: argparse.Namespace, folder: Path, hub: Hub) -> None:
 
 
 def report(title: str, rehearsal: Rehearsal, minutes: float | None, artifacts: list[str]) -> list[str]:
-    """Run a rehearsal, print what it took, and return its faults."""
+    """Run a rehearsal, print what it took, and return its faults. One that is stopped by Ctrl-C says what it took."""
     began = time.monotonic()
-    succeeded = rehearsal.run(minutes)
+    try:
+        succeeded = rehearsal.run(minutes)
+    finally:
+        _print_usage(title, rehearsal, began)
+    faults = rehearsal.faults(artifacts)
+    return faults if succeeded else [*faults, f"Snakemake failed: {rehearsal.project.path / 'started.log'}"]
+
+
+def _print_usage(title: str, rehearsal: Rehearsal, began: float) -> None:
     wall = (time.monotonic() - began) / 60
     computed = rehearsal.watch.seconds().total() / 60
     most = rehearsal.watch.most / MEGABYTE
@@ -296,8 +308,6 @@ def report(title: str, rehearsal: Rehearsal, minutes: float | None, artifacts: l
         f"\n{title}: {wall:.1f} minutes, {computed:.1f} minutes of a core, at most {most:.0f} MB of memory in all"
     )
     print(f"{rehearsal.table()}\n{rehearsal.disk()}", flush=True)
-    faults = rehearsal.faults(artifacts)
-    return faults if succeeded else [*faults, f"Snakemake failed: {rehearsal.project.path / 'started.log'}"]
 
 
 if __name__ == "__main__":

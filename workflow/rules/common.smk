@@ -14,6 +14,7 @@ from pretrace.runtime.errors import InputError
 from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
+from pretrace.studies.minutes import minutes_of
 from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
 
 # before planning, which tells the processes that this one starts that they are jobs
@@ -174,8 +175,8 @@ def each_attempt(amount):
 
 
 def minutes_left(stage):
-    """Time for passes or answers of a pair: what a killed job left to do, at most `max_runtime`."""
-    return lambda wildcards, attempt: pair(wildcards).minutes(stage, wildcards.get("share", ""), attempt)
+    """Time for passes or answers of a pair: for what is left to do, at most `max_runtime`."""
+    return lambda wildcards, attempt: minutes_of(pair(wildcards), stage, wildcards.get("share", ""), attempt)
 
 
 # no input, because Snakemake takes braces in a file's name for wildcards

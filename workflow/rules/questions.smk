@@ -17,7 +17,8 @@ rule answer_questions:
         identity=identity("answer_questions"),
     output:
         answers="results/answers/{model}/{benchmark}/<study>.parquet",
-        times="results/answers/{model}/{benchmark}/<study>.json",
+        # a table, which has an identity of its own: the answers are the same bytes however long they took
+        times="results/answers/{model}/{benchmark}/<study>.times.parquet",
     log:
         "results/logs/answer_questions/{model}/{benchmark}/<study>.log",
     wildcard_constraints:

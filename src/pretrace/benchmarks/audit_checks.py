@@ -27,6 +27,7 @@ from pretrace.benchmarks.languages import unit_of, units
 from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.ngrams import COPIED, RUN, NGram, near_copies, ngrams, ngrams_of_all, overlap
 from pretrace.benchmarks.passages import Cut
+from pretrace.benchmarks.signs import kinds_apart, typeset_shares
 from pretrace.benchmarks.slices import Slice
 from pretrace.benchmarks.sources import Text
 from pretrace.runtime.errors import InputError
@@ -42,6 +43,8 @@ RANGES_APART = 1.25  # ratio of the shortest text of one class to the longest of
 SPREAD = 1.5  # ratio of the longest to the shortest text from which on the texts do not have one length
 CHARACTERS_APART = 1.1  # ratio of the classes' mean characters from which on a check of sizes may fail
 PASSAGES_APART = 2  # ratio of the classes' median passages from which on known documents have too few
+SIGNS_APART = 0.1  # difference of the classes' shares of typeset signs from which on a check may fail
+SIGNS_COUNTED = 1000  # texts of a class, about, whose signs are counted
 LONGEST_WORD = 40  # mean characters of a word from which on a text is not cut into words by its spaces
 LENGTH_APART = 5  # ratio of a text's length to its column length from which on one of the two is wrong
 CUT = "Cut all texts to one length with `pretrace cut` (docs/audit.md)."
@@ -80,7 +83,13 @@ class ClassTexts:
 
 
 def check_audit(
-    texts: Path, known: Path | None, language: str = "en", cut: Cut | None = None, *, randomised: bool = False
+    texts: Path,
+    known: Path | None,
+    language: str = "en",
+    cut: Cut | None = None,
+    left_out: Sequence[str] = (),
+    *,
+    randomised: bool = False,
 ) -> list[str]:
     """Check the suspects (label null; without any, label 1) of the file `texts` against the known non-members
     (label 0) of `known`.
@@ -90,7 +99,7 @@ def check_audit(
     Returns the remarks. Raises `InputError` if a class is missing, if the same text or document is in both classes, if
     most suspects overlap with known non-members, or if lengths or subsets leave nothing to compare.
     """
-    own = texts_of(given_rows(texts, cut))
+    own = texts_of(given_rows(texts, cut, left_out))
     label = None if any(text.label is None for text in own) else 1
     suspects = _side(f"suspects (label {'null' if label is None else label})", texts, own, label, language)
     if not suspects.texts:
@@ -102,7 +111,7 @@ def check_audit(
     if known is None:
         return [*_repeats(suspects), *_remark_on_lengths(suspects)]
     if known != texts:  # texts without a label are known there
-        own = texts_of(given_rows(known, cut))
+        own = texts_of(given_rows(known, cut, left_out))
         given = [replace(text, label=text.label or 0) for text in own]
     else:
         given = own
@@ -129,6 +138,7 @@ def check_audit(
             else []
         ),
         *_forms(suspects, nonmembers),
+        *_signs(suspects, nonmembers),
         *_without_documents(suspects, nonmembers),
         *_uneven_documents(suspects, nonmembers),
         *(remark for side in (suspects, nonmembers) for remark in (*_parts(side), *_copies(side))),
@@ -180,6 +190,26 @@ def _forms(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     return [
         f"{side.file}: {forms.count(False)} of {len(forms)} {side.name} have decomposed letters (Unicode NFD), and the "
         "texts of the other class have none. A model reads them as other tokens. Write all texts in one form (NFC)."
+    ]
+
+
+def _signs(suspects: ClassTexts, known: ClassTexts) -> list[str]:
+    """Remark on classes whose signs are set in other ways: a model reads them as other tokens, and a check finds it."""
+    shares = []
+    for side in (suspects, known):
+        step = 1 + len(side.texts) // SIGNS_COUNTED
+        shares.append(typeset_shares("\n".join(text.text for text in side.texts[::step])))
+    apart = [kind for kind in kinds_apart(shares, SIGNS_APART) if kind not in ("letters", "blanks")]
+    if not apart:
+        return []
+    told = ", ".join(
+        f"{kind} ({shares[0].get(kind, 0):.0%} typeset in question, {shares[1].get(kind, 0):.0%} in known texts)"
+        for kind in apart
+    )
+    return [
+        f"{suspects.file}: the two classes have signs that are set in other ways: {told}. A check will probably say "
+        "that the comparison is invalid. Cut both from their files by pretrace cut --alike, which writes signs in one "
+        "way."
     ]
 
 

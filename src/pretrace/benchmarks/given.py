@@ -1,6 +1,6 @@
 """What a user gives as texts, whatever kind of file it is: a file of rows, a document, or a folder of works."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,8 @@ class GivenRows:
     rows: Iterable[tuple[str, Row]]
 
 
-def given_rows(path: Path, cut: Cut | None = None) -> GivenRows:
-    """Return the rows of a file of texts, or those of works: whole, or cut into passages."""
+def given_rows(path: Path, cut: Cut | None = None, left_out: Sequence[str] = ()) -> GivenRows:
+    """Return the rows of a file of texts, or those of works that are not left out: whole, or cut into passages."""
     if are_works(path):
-        return GivenRows(str(path), rows_of_works(path, cut))
+        return GivenRows(str(path), rows_of_works(path, cut, left_out))
     return GivenRows(str(path), rows(path, columns_of_texts))

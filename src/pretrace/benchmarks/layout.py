@@ -5,12 +5,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Literal
 
 PAGES_REPEATED = 3  # pages with the same line at an edge, digits aside, from which on it is a page header
 EDGE_LINES = 3  # lines at the top and at the bottom of a page that may be headers and page numbers
 DIVIDED = 0.02  # share of lines that end with a hyphen from which on words are divided at line ends
 WRAPPED = 0.8  # share of the line ends within sentences that come where the line is full, in a wrapped text
 SHORTEST_FULL_LINE = 30  # characters of a full line, at least
+KEPT_BLANKS = 0.4  # share of the lines of a PDF that end in the blank at which they were broken, at least
 INNER = 0.2  # share of a wrapped text's line ends that are within sentences, at least
 BOOK = 5000  # words of a text from which on a copyright notice at its beginning is front matter, and not its subject
 FRONT = 0.1  # share of a text's beginning in which its front matter ends
@@ -83,11 +85,14 @@ def without_front_matter(reading: LaidOutText) -> LaidOutText:
         leave("back matter", end.start(), len(text))
     if start := _GUTENBERG_START.search(text):
         leave("front matter", 0, start.end())
-    notices = list(_NOTICE.finditer(text, 0, int(FRONT * len(text)))) if count_words(text) >= BOOK else []
-    if notices:
-        last = notices[-1].end()
-        ends = [text.find(end, last, int(2 * FRONT * len(text))) for end in ("\n\n", "\n")]
-        leave("front matter", 0, next((end for end in ends if end >= 0), last))
+    if notices := _repeated_notices(text):
+        left_out["copyright notices"] += sum(map(count_words, notices))
+        text = re.sub(
+            r"\n{3,}", "\n\n", _NOTICE_LINE.sub(lambda line: "" if line[0] in notices else line[0], text)
+        )
+        text = text.strip("\n")
+    if end_of_notices := _end_of_notices(text):
+        leave("front matter", 0, end_of_notices)
     if (heading := _CONTENTS.search(text, 0, len(text) // 4)) and (
         end_of_list := _end_of_contents(text, heading.end())
     ):
@@ -101,6 +106,36 @@ _GUTENBERG_END = re.compile(_GUTENBERG.format("END"))
 _NOTICE = re.compile(
     r"©|\bcopyright\b|\bISBN\b|all rights reserved|^(?:first )?(?:published|printed) (?:by|in)\b", re.I | re.M
 )
+_NOTICE_LINE = re.compile(r"^.{0,120}(?:©|\bcopyright\b).{0,120}$", re.I | re.M)
+_BETWEEN_NOTICES = 300  # words before a notice, and between two, that are front matter with them
+_NOTICES_REPEATED = (
+    3  # equal lines with a notice from which on each is the foot of a chapter, and none of the text
+)
+
+
+def _repeated_notices(text: str) -> list[str]:
+    """Return the lines with a copyright notice that a text has again and again, each as often as it has it."""
+    lines = _NOTICE_LINE.findall(text)
+    counts = Counter(lines)
+    return [line for line in lines if counts[line] >= _NOTICES_REPEATED]
+
+
+def _end_of_notices(text: str) -> int:
+    """Return where the notices at the beginning of a book end with their paragraph, 0 without one."""
+    if count_words(text) < BOOK:
+        return 0
+    most = int(FRONT * len(text))
+    end = 0
+    for notice in _NOTICE.finditer(text, 0, most):
+        if count_words(text[end : notice.start()]) > _BETWEEN_NOTICES:
+            break
+        end = notice.end()
+    if not end:
+        return 0
+    ends = (text.find(mark, end, 2 * most) for mark in ("\n\n", "\n"))
+    return next((place for place in ends if place >= 0), end)
+
+
 _CONTENTS = re.compile(
     r"^[ \t#*_]*(?:table of )?(?:contents|inhalt|inhaltsverzeichnis|sommaire|table des matières|índice|indice)"
     r"[ \t:.*_]*$", re.I | re.M)  # fmt: skip
@@ -173,6 +208,30 @@ def is_wrapped(text: str) -> bool:
     return width >= SHORTEST_FULL_LINE and len(inner) >= INNER * len(pairs) and full >= WRAPPED * len(inner)
 
 
+LineEnds = Literal["print", "wrapped", "lines", "paragraphs"]
+"""Where the lines of a text end: as on the pages of a PDF; where they were full; at the end of each paragraph; there
+with an empty line after it."""
+
+
+def line_ends_of(text: str) -> LineEnds:
+    """Return where the lines of a text end that is of no PDF."""
+    if is_wrapped(text):
+        return "wrapped"
+    empty = len(re.findall(r"\n{2,}", text))
+    single = text.count("\n") - sum(map(len, re.findall(r"\n{2,}", text)))
+    return "lines" if single > empty else "paragraphs"
+
+
+_BETWEEN_SIGNS = re.compile(
+    "(?<=[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef])\\s+(?=[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef])"
+)
+
+
+def without_lines(text: str) -> str:
+    """Return a text in one line, with one blank wherever it has blanks or line ends; none between Chinese signs."""
+    return re.sub(r"\s+", " ", _BETWEEN_SIGNS.sub("", text)).strip()
+
+
 def _line_pairs(text: str) -> list[tuple[str, str]]:
     """Return each line of a paragraph with the next one."""
     return [(a, b) for a, b in pairwise(text.split("\n")) if a.strip() and b.strip()]
@@ -203,3 +262,37 @@ def unwrap_lines(text: str, paragraph: str = "\n") -> str:
         joined = " " if _is_full((first, second), width) else paragraph
         parts += [joined, second.lstrip()] if inner else ["\n", second]
     return re.sub(r"\n{3,}", "\n\n", "".join(parts))
+
+
+_DASHES = ("\u2014", "\u2015", "\u2013", "-", "\u2010")
+
+
+def unwrap_print(text: str) -> str:
+    """Return the text of a PDF with one line a paragraph and empty lines between them.
+
+    An empty line is where a gap or an indent shows that a paragraph begins. Most programs keep the blank at which they
+    broke a line: then a line without one ends a paragraph, if it is not full. In other PDFs, and in verse, lines are
+    full or not, as in print.
+    """
+    written = [line for line in text.split("\n") if line.strip()]
+    if sum(line.endswith(" ") for line in written) < KEPT_BLANKS * len(written):
+        return re.sub(r"[ \t]+(?=\n|$)", "", unwrap_lines(text, "\n\n"))
+    widths = sorted(map(len, written))
+    full = 0.9 * widths[int(0.9 * (len(widths) - 1))]
+    parts = []
+    before = ""
+    is_apart = False
+    for line in text.split("\n"):
+        if not line.strip():
+            is_apart = bool(before)
+            continue
+        is_full = len(before) + len(line.split()[0]) > full
+        is_at_dash = before.endswith(_DASHES) or line.lstrip().startswith(_DASHES[:2])
+        if is_apart or not (before.endswith(" ") or is_full):
+            parts.append("\n\n")
+        elif not (before.endswith(" ") or is_at_dash):
+            parts.append(" ")  # it did not fit into the line that it ends
+        parts.append(line.lstrip())
+        before = line
+        is_apart = False
+    return re.sub(r" +(?=\n|$)", "", "".join(parts)).strip("\n")

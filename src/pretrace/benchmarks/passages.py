@@ -4,9 +4,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from pretrace.benchmarks.documents import conversion_of
 from pretrace.benchmarks.languages import language_of, unit_of, unit_spans
-from pretrace.benchmarks.layout import unwrap_lines
+from pretrace.benchmarks.layout import without_lines
 from pretrace.benchmarks.rows import Row, only_columns, rows
+from pretrace.benchmarks.signs import SignKind, write_alike
 from pretrace.benchmarks.works import are_works, read_work, stored_works, works_in
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.schema import Count, Keys
@@ -28,7 +30,10 @@ class Cut(Keys):
     unit: Literal["words", "characters"] = "words"
     """What `size` counts: words, or characters without white space, where passages end with the nearest word."""
     unwrap: bool = False
-    """Take the line ends out of paragraphs, because some of the works have none."""
+    """Write each passage in one line, because the lines of some works end elsewhere than those of others."""
+    alike: list[SignKind] = []
+    """Write these signs as people type them, because some of the works have them typeset: `quotes`, `dashes`, `dots`,
+    `blanks` (without a break, or of no width), `double blanks`, `letters` (composed)."""
 
 
 def passages(text: str, size: int, most: int | None = None, unit: str = "words") -> list[tuple[int, str]]:
@@ -154,18 +159,22 @@ def _rows(
     ]
 
 
-def rows_of_works(path: Path, cut: Cut | None) -> Iterator[tuple[str, Row]]:
+def written_alike(text: str, cut: Cut) -> str:
+    """Return a work's text as its passages are cut from it, in the lines and signs that all works have."""
+    return write_alike(without_lines(text) if cut.unwrap else text, cut.alike)
+
+
+def rows_of_works(path: Path, cut: Cut | None, left_out: Sequence[str] = ()) -> Iterator[tuple[str, Row]]:
     """Yield the works of a folder, or of a document, or their passages: each with its place, as a row of `local`.
 
-    A work that has fewer passages than are cut of each is left out.
+    Works of files that are `left_out` are not there; a work that has fewer passages than are cut of each, neither.
     """
-    for work, read in stored_works(path):
+    for work, read in stored_works(path, left_out):
         about = {"document": work.name, "title": read.report.title, "author": read.report.author}
         if cut is None:
             yield str(work.path), {"id": work.name, "text": read.text, "label": None, **about}
             continue
-        text = unwrap_lines(read.text) if cut.unwrap else read.text
-        passages = _rows(work.name, text, cut.size, None, cut.each, cut.unit)
+        passages = _rows(work.name, written_alike(read.text, cut), cut.size, None, cut.each, cut.unit)
         if len(passages) < cut.each:
             continue
         # characters are matched where works differ in their words, so that one has a length and another none
@@ -178,3 +187,15 @@ def first_names(names: Sequence[str]) -> str:
     """Return the first five names, and the number of the others."""
     more = len(names) - 5
     return ", ".join(names[:5]) + (f" and {more} more" if more > 0 else "")
+
+
+def not_read(names: Iterable[str]) -> Iterator[str]:
+    """Yield lines that name the files that are not read: how each of another format is converted, then the others."""
+    others = []
+    for name in names:
+        if conversion := conversion_of(name):
+            yield f"{name}. Convert it: {conversion}"
+        else:
+            others.append(name)
+    if others:
+        yield f"{len(others)} file{'s' * (len(others) != 1)}: {first_names(others)}"

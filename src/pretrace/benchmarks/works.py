@@ -5,16 +5,23 @@ A work is read once: its text, and what is told of it while planning, are kept u
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from pretrace.benchmarks.documents import DOCUMENT_FORMATS, is_document, read_document
+from pretrace.benchmarks.documents import (
+    DOCUMENT_FORMATS,
+    PACKAGES,
+    conversion_of,
+    is_document,
+    read_document,
+)
 from pretrace.benchmarks.languages import language_of
-from pretrace.benchmarks.layout import LaidOutText, is_wrapped, without_front_matter
+from pretrace.benchmarks.layout import LaidOutText, LineEnds, line_ends_of, without_front_matter
 from pretrace.benchmarks.opening import stem_of
+from pretrace.benchmarks.signs import SignKind, typeset_shares
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import (
     content_of,
@@ -42,9 +49,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Report:
-    """What is told of a work that was read; see `documents.Reading`. `letters` are characters without white space.
+    """What is told of a work that was read; see `LaidOutText`. `letters` are characters without white space.
 
-    A work of several files has no title, because theirs are those of its parts. `sha256` is the text's.
+    `line_ends` and `typeset` (shares of its signs) say how it was set. A work of several files has no title, because
+    theirs are those of its parts. `sha256` is the text's.
     """
 
     words: int
@@ -53,7 +61,8 @@ class Report:
     encoding: str
     removed: dict[str, int]
     left_out: dict[str, int]
-    wrapped: bool
+    line_ends: LineEnds
+    typeset: dict[SignKind, float]
     title: str
     author: str
     sha256: str
@@ -101,7 +110,13 @@ def works_in(path: Path, *, whole: bool = False) -> tuple[list[Work], list[Path]
             )
         works.setdefault(name, []).append(file)
     if not works:
-        raise InputError(f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}.")
+        convertible = [f" {file.name}: {way}." for file in left_out if (way := conversion_of(file.name))]
+        raise InputError(
+            f"{path}: the folder has no document; give files or folders of {DOCUMENT_FORMATS}."
+            f"{convertible[0] if convertible else ''}"
+        )
+    # hidden files, which programs make, come last
+    left_out.sort(key=lambda file: any(part.startswith(".") for part in file.relative_to(path).parts))
     return [_work(name, files, path, whole) for name, files in works.items()], left_out
 
 
@@ -143,7 +158,8 @@ def read_work(work: Work) -> ReadWork:
         encoding=whole.encoding,
         removed=dict(+whole.removed),
         left_out=dict(+whole.left_out),
-        wrapped=is_wrapped(text),
+        line_ends="print" if "PDF" in encodings else line_ends_of(text),
+        typeset=typeset_shares(text),
         title=parts[0].title if len(parts) == 1 else "",
         author=", ".join(authors),
         sha256=_sha256(text),
@@ -185,10 +201,23 @@ def _kept(place: Path) -> ReadWork | None:
     return ReadWork(text, report) if _sha256(text) == report.sha256 else None
 
 
-def stored_works(path: Path) -> Iterator[tuple[Work, ReadWork]]:
-    """Yield the works of a folder, or the one of a document, as they were read."""
+def stored_works(path: Path, left_out: Sequence[str] = ()) -> Iterator[tuple[Work, ReadWork]]:
+    """Yield the works of a folder, or the one of a document, as they were read; not those whose names are left out."""
     for work in works_in(path)[0]:
-        yield work, stored_work(work)
+        if work.name not in left_out:
+            yield work, stored_work(work)
+
+
+def unreadable_works(paths: Iterable[Path]) -> dict[str, str]:
+    """Return the works of folders or documents that cannot be read: name -> what is wrong, and what to do."""
+    errors = {}
+    for path in paths:
+        for work in works_in(path)[0]:
+            try:
+                report_of(work)
+            except InputError as error:
+                errors[work.name] = str(error)
+    return errors
 
 
 @cache
@@ -201,16 +230,15 @@ def report_of(work: Work) -> Report:
 def _readers() -> list[str]:
     """Return what a text depends on besides its files: the code and the versions of the readers."""
     versions = []
-    for package in ("pypdf", "python-docx", "charset-normalizer"):
+    for package in PACKAGES:
         try:
             versions.append(version(package))
         except PackageNotFoundError:
             versions.append("")
-    code = [
-        sha256_file(Path(__file__).with_name(file))
-        for file in ("documents.py", "layout.py", "markup.py", "works.py")
-    ]
-    return versions + code
+    folder = Path(__file__).parent
+    files = [folder / f"{name}.py" for name in ("documents", "layout", "markup", "signs", "works")]
+    files += sorted((folder / "readers").glob("*.py"))
+    return versions + [sha256_file(file) for file in files]
 
 
 def files_of_works(path: Path) -> Sequence[Path]:

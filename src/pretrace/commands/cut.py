@@ -13,7 +13,10 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from pretrace.benchmarks.passages import cut_documents, documents, first_names
+from pretrace.benchmarks.documents import DOCUMENT_FORMATS
+from pretrace.benchmarks.layout import without_lines
+from pretrace.benchmarks.passages import cut_documents, documents, first_names, not_read
+from pretrace.benchmarks.signs import ALL_KINDS, write_alike
 from pretrace.commands.numbers import count
 from pretrace.runtime.errors import InputError
 
@@ -39,14 +42,26 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--document", action="store_true", help="each FOLDER is one work, whose documents are its parts"
     )
-    parser.add_argument("files", type=Path, nargs="+", metavar="FILE",
-                        help="EPUB, DOCX, PDF, HTML, Markdown or text files, folders with them, or JSONL, CSV, TSV or "
-                             "Parquet files with a document in each row (columns text, document)")  # fmt: skip
+    parser.add_argument(
+        "--alike",
+        action="store_true",
+        help="write quotes, dashes, dots and blanks as people type them, and each passage in one line",
+    )
+    parser.add_argument(
+        "files",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help=f"documents ({DOCUMENT_FORMATS}), folders with them, or JSONL, CSV, TSV or Parquet files with a document "
+        "in each row (columns text, document)",
+    )
     options = parser.parse_args(arguments)
     label = None if options.label == "none" else int(options.label)
     unit, size = ("words", options.words) if options.words else ("characters", options.characters)
     try:
         given, left_out = documents(options.files, whole=options.document)
+        if options.alike:
+            given = ((name, write_alike(without_lines(text), ALL_KINDS)) for name, text in given)
         rows, short = cut_documents(given, size, label, options.most, unit)
     except InputError as error:
         sys.exit(f"error: {error}")
@@ -57,11 +72,8 @@ def main(arguments: Sequence[str]) -> None:
         f"{len(rows)} passages of {size} {unit} from {texts} document{'s' * (texts != 1)}",
         file=sys.stderr,
     )
-    if left_out:
-        print(
-            f"left out of folders: {len(left_out)} files: {first_names([*map(str, left_out)])}",
-            file=sys.stderr,
-        )
+    for line in not_read(map(str, left_out)):
+        print(f"left out of folders: {line}", file=sys.stderr)
     if short:
         which = "document is shorter and has" if len(short) == 1 else "documents are shorter and have"
         print(f"{len(short)} {which} no passage: {first_names(short)}", file=sys.stderr)

@@ -30,12 +30,10 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
     from sklearn.feature_extraction.text import HashingVectorizer
 
     cutting: dict[str, Any] = {}
-    if unit_of(language) == "characters":
-        cutting = (
-            {"tokenizer": _chinese_words, "token_pattern": None}
-            if _is_chinese(language)
-            else {"analyzer": "char"}
-        )
+    if _is_chinese(language):
+        cutting = {"tokenizer": _chinese_words, "token_pattern": None}
+    elif unit_of(language) == "characters":
+        cutting = {"analyzer": "char"}
     hashing = HashingVectorizer(
         ngram_range=(1, 2),
         n_features=_HASHES,
@@ -44,21 +42,18 @@ def word_counts(texts: Sequence[str], language: str) -> Any:
         dtype=np.float32,
         **cutting,
     )
-    parts = [
-        hashing.transform(texts[start : start + _TEXTS_AT_ONCE])
-        for start in range(0, len(texts), _TEXTS_AT_ONCE)
-    ]
-    met = np.unique(np.concatenate([np.array([], np.int32), *(np.unique(part.indices) for part in parts)]))
-    return vstack(
-        [csr_matrix((0, len(met)), dtype=np.float32)]
-        + [
-            csr_matrix(
-                (part.data, np.searchsorted(met, part.indices), part.indptr), (part.shape[0], len(met))
-            )
-            for part in parts
-        ],
-        format="csr",
-    )
+    parts = []
+    hashes = np.array([], np.int32)
+    for start in range(0, len(texts), _TEXTS_AT_ONCE):
+        part = hashing.transform(texts[start : start + _TEXTS_AT_ONCE])
+        parts.append(part)
+        hashes = np.union1d(hashes, part.indices)
+    counts = [csr_matrix((0, len(hashes)), dtype=np.float32)]
+    for part in parts:
+        columns = np.searchsorted(hashes, part.indices)
+        shape = (part.shape[0], len(hashes))
+        counts.append(csr_matrix((part.data, columns, part.indptr), shape))
+    return vstack(counts, format="csr")
 
 
 def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
@@ -69,7 +64,8 @@ def word_weights(train: Any, others: Any) -> tuple[Any, Any]:
     from sklearn.feature_extraction.text import TfidfTransformer
 
     frequencies = np.bincount(train.indices, train.data, minlength=train.shape[1])
-    most = np.argsort(-frequencies, kind="stable")[: min(MOST_WORDS, np.count_nonzero(frequencies))]
+    met = np.count_nonzero(frequencies)
+    most = np.argsort(-frequencies, kind="stable")[: min(MOST_WORDS, met)]
     most.sort()
     weights = TfidfTransformer(sublinear_tf=True)
     fitted = weights.fit_transform(train[:, most].astype(float))

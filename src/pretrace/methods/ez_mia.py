@@ -17,8 +17,11 @@ def ez_mia(text: TokenStatistics, *, edge: Literal["paper", "code"] = "paper") -
     membership (1e12 here). The code sees the weakest, 0 (`edge=code`), also with fewer than two such tokens.
     EZ-MIA, arXiv 2601.12104.
     """
-    gains = (text.logprobs - text.aligned_reference)[1:][text.ranks[1:] > 0]
-    gained, lost = float(np.maximum(gains, 0).sum()), float(np.maximum(-gains, 0).sum())
+    all_gains = text.logprobs - text.aligned_reference
+    not_likeliest = text.ranks[1:] > 0
+    gains = all_gains[1:][not_likeliest]
+    gained = float(np.maximum(gains, 0).sum())
+    lost = float(np.maximum(-gains, 0).sum())
     if edge == "code":
         return gained / (lost + 1e-12) if len(gains) >= 2 and lost > 0 else 0.0
     return gained / lost if lost > 0 else STRONGEST

@@ -5,7 +5,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import groupby, pairwise
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -69,14 +69,15 @@ class PassReader(dict[str, list[TextStatistics]]):
             batch = next(self._batches, None)
             if batch is None:
                 break
-            rows = _rows(batch)
-            if any(row[0] > following[0] for row, following in pairwise([*self._ahead[-1:], *rows])):
-                raise ValueError("a pass is not ordered by text id")
-            self._ahead += rows
+            for row in _rows(batch):
+                if self._ahead and row[0] < self._ahead[-1][0]:
+                    raise ValueError("a pass is not ordered by text id")
+                self._ahead.append(row)
         reached = bisect_right(self._ahead, last, key=lambda row: row[0])
         self.clear()
         for id, of_text in groupby(self._ahead[:reached], key=lambda row: row[0]):
-            self[id] = [row for _, _, row in sorted(of_text, key=lambda row: row[1])]
+            variants = sorted(of_text, key=lambda row: row[1])
+            self[id] = [statistics for _, _, statistics in variants]
         del self._ahead[:reached]
 
     def only(self, id: str) -> TextStatistics | None:
@@ -93,16 +94,17 @@ class PassReader(dict[str, list[TextStatistics]]):
 
 def _rows(batch: "pa.RecordBatch") -> list[tuple[str, int, TextStatistics]]:
     token_ids = _arrays(batch, "token_ids", np.int64)
-    numbers = {name: _arrays(batch, name, np.float64) for name in ("logprobs", *FULL_VOCABULARY)}
-    columns = ("text_id", "variant", "skipped", "shots_used")
-    ids, variants, reasons, shots_used = (batch[column].to_pylist() for column in columns)
+    numbers = {}
+    for name in ("logprobs", *FULL_VOCABULARY):
+        numbers[name] = _arrays(batch, name, np.float64)
     rows: list[tuple[str, int, TextStatistics]] = []
-    for i, reason in enumerate(reasons):
-        statistics: TextStatistics = reason or "no scored token"
-        if not reason and len(token_ids[i]):
+    told = batch.select(["text_id", "variant", "skipped", "shots_used"]).to_pylist()
+    for i, row in enumerate(told):
+        statistics: TextStatistics = row["skipped"] or "no scored token"
+        if not row["skipped"] and len(token_ids[i]):
             of_text = {name: arrays[i] for name, arrays in numbers.items()}
-            statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=shots_used[i])
-        rows.append((ids[i], variants[i], statistics))
+            statistics = TokenStatistics(ABSENT, token_ids[i], **of_text, shots_used=row["shots_used"])
+        rows.append((row["text_id"], row["variant"], statistics))
     return rows
 
 
@@ -152,14 +154,19 @@ class Inputs:
             return
         frame = self.texts(plain)
         rows = self.rows(plain)
-        needs = {need for method in methods for need in method.needs}
-        if plain not in self.passes.rows and len(frame) and needs & {"logprobs", *FULL_VOCABULARY}:
+        needs: set[str] = set()
+        for method in methods:
+            needs.update(method.needs)
+        reads_pass = bool(needs & {"logprobs", *FULL_VOCABULARY})
+        if plain not in self.passes.rows and len(frame) and reads_pass:
             raise InputError(
                 f"the passes of {self.passes.name} lack '{plain.name}', which methods of the run need. Delete their "
                 "manifest in results/passes/ and run the same command again."
             )
-        views = {need: view for need, view in ALTERED_VIEWS.items() if need in needs}
-        altered = {need: self.rows(plain.with_changes(altered=view)) for need, view in views.items()}
+        altered = {}
+        for need, view in ALTERED_VIEWS.items():
+            if need in needs:
+                altered[need] = self.rows(plain.with_changes(altered=view))
         absent = f"no pass over view {plain.reading.view}, start token {plain.reading.start_token}"
         for start in range(0, len(frame), ROWS_AT_ONCE):
             part = frame.iloc[start : start + ROWS_AT_ONCE]
@@ -182,19 +189,23 @@ class Inputs:
         if method.input:
             complete: Complete = method.input.complete(self, plain, key.reference)
             return complete
-        readers = {
-            FIELDS[need]: self.rows(plain.with_changes(shots=Shots(prefix, key.draw, count, key.inner_start)))
-            for need, (prefix, count) in passes.items()
-        }
+        readers = {}
+        for need, (prefix, count) in passes.items():
+            shots = Shots(prefix, key.draw, count, key.inner_start)
+            readers[FIELDS[need]] = self.rows(plain.with_changes(shots=shots))
 
         def after_prefixes(id: str, text: TokenStatistics) -> TokenStatistics | str:
-            rows = {field: reader.only(id) for field, reader in readers.items()}
-            for reason in rows.values():
-                if isinstance(reason, str):
-                    return reason
-            given = {field: row for field, row in rows.items() if isinstance(row, TokenStatistics)}
-            used = [row.shots_used for row in given.values() if row.shots_used is not None]
-            logprobs: dict[str, Any] = {field: row.logprobs for field, row in given.items()}
+            logprobs: dict[str, Any] = {}
+            used: list[int] = []
+            for name, reader in readers.items():
+                row = reader.only(id)
+                if isinstance(row, str):
+                    return row
+                if row is None:
+                    continue
+                logprobs[name] = row.logprobs
+                if row.shots_used is not None:
+                    used.append(row.shots_used)
             return replace(text, shots_used=min(used, default=None), **logprobs)
 
         return after_prefixes
@@ -223,8 +234,9 @@ class Inputs:
             frame = self.benchmark[plain.slice.rows(self.benchmark)].sort_values("text_id")
             view = plain.reading.view
             if view != "original":
-                seen = dict(view_texts(view, frame["text_id"].tolist(), frame["text"].tolist(), self.views))
-                frame = frame.assign(text=[seen.get(id, "") for id in frame["text_id"]])
+                ids = frame["text_id"].tolist()
+                seen = dict(view_texts(view, ids, frame["text"].tolist(), self.views))
+                frame = frame.assign(text=[seen.get(id, "") for id in ids])
             self._texts[plain] = frame
         return self._texts[plain]
 

@@ -37,16 +37,21 @@ def reference(inputs: Inputs, plain: PassKey, model: str) -> Complete:
     if index is None:
         return lambda id, text: text
     rows = inputs.rows(plain, index)
-    return lambda id, text: replace(
-        text, reference=rows.logprobs(id), aligned_reference=aligned_logprobs(text, rows.only(id))
-    )
+
+    def complete(id: str, text: TokenStatistics) -> TokenStatistics:
+        aligned = aligned_logprobs(text, rows.only(id))
+        return replace(text, reference=rows.logprobs(id), aligned_reference=aligned)
+
+    return complete
 
 
 def aligned_logprobs(text: TokenStatistics, row: TextStatistics | None) -> Floats:
     """Return the log-probabilities of another model's row of the text if its tokens are known to be the same."""
-    if not isinstance(row, TokenStatistics) or not np.array_equal(row.token_ids, text.token_ids):
+    if not isinstance(row, TokenStatistics):
         return ABSENT
-    return row.logprobs if np.all(row.token_ids >= 0) else ABSENT
+    are_the_same = np.array_equal(row.token_ids, text.token_ids)
+    are_known = bool(np.all(row.token_ids >= 0))
+    return row.logprobs if are_the_same and are_known else ABSENT
 
 
 @input_kind(
@@ -58,7 +63,10 @@ def neighbours(inputs: Inputs, plain: PassKey, view: str) -> Complete:
     variants = inputs.rows(plain.with_changes(altered=view), inputs.passes)
 
     def complete(id: str, text: TokenStatistics) -> TokenStatistics:
-        rows = [row for row in variants.get(id, []) if isinstance(row, TokenStatistics)]
-        return replace(text, neighbours=tuple(row.logprobs for row in rows) or ABSENT)
+        logprobs = []
+        for row in variants.get(id, []):
+            if isinstance(row, TokenStatistics):
+                logprobs.append(row.logprobs)
+        return replace(text, neighbours=tuple(logprobs) or ABSENT)
 
     return complete

@@ -1,6 +1,7 @@
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -9,6 +10,9 @@ from pretrace.methods.registry import input_kind, method
 from pretrace.methods.statistics import Floats, TokenStatistics
 from pretrace.runtime.files import read_parquet
 from pretrace.views.readings import PassKey
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @input_kind(
@@ -24,11 +28,13 @@ def shadows(inputs: Inputs, plain: PassKey, model: str) -> Complete:
 def _by_text(path: Path) -> Mapping[str, tuple[Floats, Floats]]:
     """Read a table of `models.training.shadows`: text id -> [in, out]."""
     table = read_parquet(path)
-    within, without = (
-        dict(table["log_likelihood"][table["in"].eq(side)].groupby(table["text_id"]).agg(np.array))
-        for side in (True, False)
-    )
-    return {id: (within[id], without[id]) for id in within}
+    trained_on_it = _by_text_of(table[table["in"]])
+    not_trained = _by_text_of(table[~table["in"]])
+    return {id: (within, not_trained[id]) for id, within in trained_on_it.items()}
+
+
+def _by_text_of(table: "pd.DataFrame") -> dict[str, Floats]:
+    return dict(table.groupby("text_id")["log_likelihood"].agg(np.array))
 
 
 @method("rmia", needs=("logprobs", "shadows"))

@@ -15,13 +15,16 @@ from pretrace.methods.settings import Column, find, obstacle, prefix_passes, set
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.views.readings import PassKey, Prefix, Reading, Shots
+from pretrace.views.readings import PassKey, Reading, Shots
 
 if TYPE_CHECKING:
     import pandas as pd
 
 SCORE_COLUMNS = ["unit", "id", *Column._fields, "shots_used", "score"]
 """The columns of the scores table."""
+
+_WORDS = dict.fromkeys(("unit", "id", "method", "setting", "view", "start_token", "reference"), str)
+"""Columns that hold words, in a table without rows too."""
 
 _ROWS = 1 << 18
 """Of one part of the table, if a setting has fewer texts."""
@@ -72,13 +75,20 @@ def plan(
                 plain = PassKey(Reading(view, run["start_token"]), slice)
                 for key, named in wanted.items():
                     planned.setdefault(plain, {}).setdefault(key, {}).update(named)
-    return {
-        plain: {key: dict(sorted(named.items())) for key, named in sorted(planned[plain].items())}
-        for plain in sorted(planned, key=lambda key: (key.reading.view, key.reading.start_token, key.slice))
-    }
+    in_order: dict[PassKey, WantedSettings] = {}
+    for plain in sorted(planned, key=_order_of_pass):
+        in_order[plain] = {}
+        for key, named in sorted(planned[plain].items()):
+            in_order[plain][key] = dict(sorted(named.items()))
+    return in_order
+
+
+def _order_of_pass(plain: PassKey) -> tuple[Any, ...]:
+    return plain.reading.view, plain.reading.start_token, plain.slice
 
 
 def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) -> WantedSettings:
+    """Return the settings that a run asks for, in each pass that its views, subsets and lengths name."""
     wanted: WantedSettings = {}
     for request in run["methods"]:
         id = request["method"]
@@ -86,8 +96,10 @@ def _wanted_settings(run: Mapping[str, Any], language: str, has_prefixes: bool) 
         if hindered:
             log.info("%s: no score of %s on %s: %s", id, run["model"], run["benchmark"], hindered.reason)
             continue
-        named = {setting_name(id, values): values for values in settings(id, request.get("parameters"))}
         method = find(id)
+        named = {}
+        for values in settings(id, request.get("parameters")):
+            named[setting_name(id, values)] = values
         references = method.input.names(run) if method.input else [""]
         draws = [(-1, False)]
         if PREFIXES.keys() & set(method.needs):
@@ -109,28 +121,37 @@ class ScoreBlock:
 
 def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
     reading = plain.reading
-    column = Column(key.method, "", reading.view, reading.start_token, key.draw, key.reference)
-    return [column._replace(setting=setting) for setting in settings]
+    columns = []
+    for setting in settings:
+        column = Column(
+            key.method,
+            setting,
+            reading.view,
+            reading.start_token,
+            key.draw,
+            key.reference,
+        )
+        columns.append(column)
+    return columns
 
 
 def _frames(block: ScoreBlock) -> Iterator["pd.DataFrame"]:
     """Yield the block's rows, column by column, in parts of whole columns."""
     import pandas as pd
 
-    at_once = max(1, _ROWS // max(1, len(block.ids)))
+    texts = len(block.ids)
+    at_once = max(1, _ROWS // max(1, texts))
     for start in range(0, len(block.columns), at_once):
-        columns = block.columns[start : start + at_once]
+        end = start + at_once
+        columns = block.columns[start:end]
         keys = pd.DataFrame(columns).astype({"draw": "Int64"})
         keys["draw"] = keys["draw"].mask(keys["draw"] < 0)
-        repeated = keys.loc[keys.index.repeat(len(block.ids))].reset_index(drop=True)
-        frame = repeated.assign(
-            unit="text",
-            id=block.ids * len(columns),
-            shots_used=pd.array(block.shots_used * len(columns), dtype="Int64"),
-            score=block.scores[:, start : start + at_once].T.ravel(),
-        )[SCORE_COLUMNS]
-        words = dict.fromkeys(("unit", "id", *Column._fields), str)
-        yield frame.astype({name: kind for name, kind in words.items() if name != "draw"})
+        frame = keys.loc[keys.index.repeat(texts)].reset_index(drop=True)
+        frame["unit"] = "text"
+        frame["id"] = block.ids * len(columns)
+        frame["shots_used"] = pd.array(block.shots_used * len(columns), dtype="Int64")
+        frame["score"] = block.scores[:, start:end].T.ravel()
+        yield frame[SCORE_COLUMNS].astype(_WORDS)
 
 
 def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[ScoreBlock]:
@@ -138,28 +159,33 @@ def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[
 
     stored = inputs.passes.rows.get(plain, {}).get("statistics", "full")
     lacking = {*FULL_VOCABULARY} - {*TOKEN_STATISTICS[stored]}
-    groups = [(key, group) for key, named in wanted.items() for group in _groups(key.method, named, lacking)]
-    text_scores = {
-        number: _TextScores(plain, key, group, inputs)
-        for number, (key, group) in enumerate(groups)
-        if find(key.method).scope == "text"
-    }
-    for texts in inputs.statistics(plain, [scores.method for scores in text_scores.values()]):
-        for scores in text_scores.values():
-            scores.add(texts)
-    for number, (key, group) in enumerate(groups):
-        scored = text_scores.get(number)
-        block = scored.block() if scored else _benchmark_block(plain, key, group, inputs)
+    scorers: list[_TextScores | _BenchmarkScores] = []
+    of_texts: list[_TextScores] = []
+    for key, named in wanted.items():
+        for group in _groups(key.method, named, lacking):
+            if find(key.method).scope == "text":
+                of_texts.append(_TextScores(plain, key, group, inputs))
+                scorers.append(of_texts[-1])
+            else:
+                scorers.append(_BenchmarkScores(plain, key, group, inputs))
+    methods = [scorer.method for scorer in of_texts]
+    for texts in inputs.statistics(plain, methods):
+        for text_scorer in of_texts:
+            text_scorer.add(texts)
+    for scorer in scorers:
+        block = scorer.block()
         _check_finite(block)
         yield block
 
 
 def _groups(id: str, named: NamedSettings, lacking: set[str]) -> list[NamedSettings]:
     """Group the settings of a method that read the same passes and need the same of the statistics that are lacking."""
-    groups: dict[tuple[frozenset[str], tuple[tuple[Prefix, int], ...]], NamedSettings] = {}
+    method = find(id)
+    groups: dict[Any, NamedSettings] = {}
     for name, params in named.items():
-        key = find(id).needs_of(params) & lacking, tuple(prefix_passes(id, params).values())
-        groups.setdefault(key, {})[name] = params
+        absent = method.needs_of(params) & lacking
+        passes = tuple(prefix_passes(id, params).values())
+        groups.setdefault((absent, passes), {})[name] = params
     return list(groups.values())
 
 
@@ -167,8 +193,14 @@ class _TextScores:
     """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
 
     def __init__(self, plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> None:
-        self.method, self._plain, self._key, self._named = find(key.method), plain, key, named
-        needs = frozenset[str]().union(*map(self.method.needs_of, named.values()))
+        self.method = find(key.method)
+        self._plain = plain
+        self._key = key
+        self._named = named
+        needs: set[str] = set()
+        for params in named.values():
+            needs |= self.method.needs_of(params)
+        # in the method's order: the first that a text lacks is its reason
         self._needs = [need for need in self.method.needs if need in needs]
         passes = prefix_passes(key.method, next(iter(named.values())))
         self._complete = inputs.completion(self.method, plain, key, passes)
@@ -180,18 +212,26 @@ class _TextScores:
 
     def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
         scores = []
-        with np.errstate(all="ignore"):  # what is not finite is an error of its own below
-            for id, text in texts.items():
-                if not isinstance(text, str):
-                    text = self._complete(id, text)
-                if reason := self._obstacle(text):
-                    self._unscored[self._label, reason] += 1
-                    continue
-                assert isinstance(text, TokenStatistics)
-                self._ids.append(id)
-                self._used.append(text.shots_used)
-                scores.append([self.method.function(text, **params) for params in self._named.values()])
+        for id, text in texts.items():
+            if not isinstance(text, str):
+                text = self._complete(id, text)
+            reason = self._obstacle(text)
+            if reason:
+                self._unscored[self._label, reason] += 1
+                continue
+            assert isinstance(text, TokenStatistics)
+            self._ids.append(id)
+            self._used.append(text.shots_used)
+            scores.append(self._scores_of(text))
         self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
+
+    def _scores_of(self, text: TokenStatistics) -> list[float]:
+        scores = []
+        # what is not finite is an error of its own
+        with np.errstate(all="ignore"):
+            for params in self._named.values():
+                scores.append(self.method.function(text, **params))
+        return scores
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
@@ -207,31 +247,64 @@ class _TextScores:
         return ScoreBlock(_columns(self._plain, self._key, self._named), self._ids, self._used, scores)
 
 
-def _benchmark_block(plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> ScoreBlock:
-    """Score texts, as the view has them, by a method without a model; shots are as they are."""
-    method = find(key.method)
-    frame = inputs.texts(plain)
-    if absent := int(frame["text"].eq("").sum()):
-        inputs.unscored[method.id, f"no text of view {plain.reading.view}"] += absent
-        frame = frame[frame["text"].ne("")]
-    passes = prefix_passes(method.id, next(iter(named.values())))
-    shots = {need: Shots(prefix, key.draw, count) for need, (prefix, count) in passes.items()}
-    texts = LabelledTexts(
-        ids=frame["text_id"].tolist(),
-        texts=frame["text"].tolist(),
-        labels=whole_numbers(frame["label"]),
-        folds=frame["fold"].astype(int).tolist(),
-        language=inputs.language,
-        stream=inputs.stream() if "stream" in method.needs else (),
-        **{FIELDS[need]: inputs.shot_texts(plain, drawn) for need, drawn in shots.items()},
-    )
-    columns = [method.function(texts, **params) for params in named.values()]
-    ids = [id for id in texts.ids if all(id in column for column in columns)]
-    if len(ids) < len(frame):
-        inputs.unscored[method.id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
-    scores = np.array([[column[id] for column in columns] for id in ids], dtype=float)
-    used = max((drawn.count for drawn in shots.values()), default=None)
-    return ScoreBlock(_columns(plain, key, named), ids, [used] * len(ids), scores)
+class _BenchmarkScores:
+    """The scores of a method without a model of the texts of a slice, as the view has them; shots are as they are."""
+
+    def __init__(self, plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> None:
+        self.method = find(key.method)
+        self._plain = plain
+        self._key = key
+        self._named = named
+        self._inputs = inputs
+
+    def block(self) -> ScoreBlock:
+        id = self.method.id
+        unscored = self._inputs.unscored
+        frame = self._inputs.texts(self._plain)
+        has_text = frame["text"].ne("")
+        absent = len(frame) - int(has_text.sum())
+        if absent:
+            unscored[id, f"no text of view {self._plain.reading.view}"] += absent
+        frame = frame[has_text]
+        shots = self._shots()
+        texts = self._labelled_texts(frame, shots)
+
+        columns = []
+        scored = set(texts.ids)
+        for params in self._named.values():
+            scores = self.method.function(texts, **params)
+            columns.append(scores)
+            scored &= scores.keys()
+        ids = [id for id in texts.ids if id in scored]
+        if len(ids) < len(frame):
+            unscored[id, "nothing to learn from in the other folds"] += len(frame) - len(ids)
+        table = np.empty((len(ids), len(columns)))
+        for place, scores in enumerate(columns):
+            table[:, place] = [scores[id] for id in ids]
+        used = max((drawn.count for drawn in shots.values()), default=None)
+        return ScoreBlock(_columns(self._plain, self._key, self._named), ids, [used] * len(ids), table)
+
+    def _shots(self) -> dict[str, Shots]:
+        """Return need -> the shots that answer it."""
+        one_setting = next(iter(self._named.values()))
+        shots = {}
+        for need, (prefix, count) in prefix_passes(self.method.id, one_setting).items():
+            shots[need] = Shots(prefix, self._key.draw, count)
+        return shots
+
+    def _labelled_texts(self, frame: "pd.DataFrame", shots: Mapping[str, Shots]) -> LabelledTexts:
+        further: dict[str, Any] = {}
+        for need, drawn in shots.items():
+            further[FIELDS[need]] = self._inputs.shot_texts(self._plain, drawn)
+        return LabelledTexts(
+            ids=frame["text_id"].tolist(),
+            texts=frame["text"].tolist(),
+            labels=whole_numbers(frame["label"]),
+            folds=frame["fold"].astype(int).tolist(),
+            language=self._inputs.language,
+            stream=self._inputs.stream() if "stream" in self.method.needs else (),
+            **further,
+        )
 
 
 def _check_finite(block: ScoreBlock) -> None:

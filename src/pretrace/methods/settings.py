@@ -56,10 +56,14 @@ def settings(id: str, parameters: Mapping[str, Any] | None = None) -> Iterator[d
     others keep theirs, and costly ones their default.
     """
     method = find_any(id)
-    given = {name: _values(method, name, value) for name, value in (parameters or {}).items()}
-    grid = {name: values for name, values in method.grid.items() if name not in method.costly}
-    axes = [given.get(name) or grid.get(name, (default,)) for name, default in method.defaults.items()]
-    return (dict(zip(method.defaults, values, strict=True)) for values in itertools.product(*axes))
+    tried: dict[str, tuple[Value, ...]] = {}
+    for name, default in method.defaults.items():
+        has_grid = name in method.grid and name not in method.costly
+        tried[name] = method.grid[name] if has_grid else (default,)
+    for name, value in (parameters or {}).items():
+        tried[name] = _values(method, name, value)
+    combinations = itertools.product(*tried.values())
+    return (dict(zip(tried, values, strict=True)) for values in combinations)
 
 
 def setting_name(id: str, params: Mapping[str, Any]) -> str:
@@ -68,9 +72,14 @@ def setting_name(id: str, params: Mapping[str, Any]) -> str:
     Parameters that are not given are at their defaults. Numbers by `format(x, "g")`, booleans in lower case.
     """
     method = find_any(id)
-    values = method.defaults | {name: _value(method, name, value) for name, value in params.items()}
-    shown = (name for name in method.defaults if name in method.grid or values[name] != method.defaults[name])
-    return ";".join(f"{name}={written_value(values[name])}" for name in shown)
+    values = dict(method.defaults)
+    for name, value in params.items():
+        values[name] = _value(method, name, value)
+    parts = []
+    for name, default in method.defaults.items():
+        if name in method.grid or values[name] != default:
+            parts.append(f"{name}={written_value(values[name])}")
+    return ";".join(parts)
 
 
 def parse_setting(id: str, setting: str) -> dict[str, Value]:
@@ -87,7 +96,11 @@ def parse_setting(id: str, setting: str) -> dict[str, Value]:
 
 def written_parameters(setting: str) -> dict[str, str]:
     """Return `a=0.01;upper_bound=false` as a mapping of strings."""
-    return dict(part.split("=", 1) for part in setting.split(";")) if setting else {}
+    parameters = {}
+    for part in setting.split(";") if setting else []:
+        name, _, value = part.partition("=")
+        parameters[name] = value
+    return parameters
 
 
 def empty_score(id: str, setting: str) -> float | None:
@@ -111,7 +124,8 @@ def cross_fitted(id: str) -> bool:
 
 
 def _values(method: Method, name: str, value: Any) -> tuple[Value, ...]:
-    values = list(value) if isinstance(value, Sequence) and not isinstance(value, str) else [value]
+    is_list = isinstance(value, Sequence) and not isinstance(value, str)
+    values = list(value) if is_list else [value]
     if not values:
         raise InputError(f"parameter '{name}' of method '{method.id}': the list is empty. Give a value.")
     return tuple(dict.fromkeys(_value(method, name, each) for each in values))
@@ -131,8 +145,9 @@ def _value(method: Method, name: str, value: Any) -> Value:
             hint = nearest(str(value), get_args(kind))
             raise InputError(f"{where}: {value!r} is not one of its values: {hint}")
         return value
-    whole = kind is int or kind is bool
-    if isinstance(value, bool) != (kind is bool) or not isinstance(value, int if whole else int | float):
+    accepted = int | float if kind is float else int
+    # True is an int in Python
+    if isinstance(value, bool) != (kind is bool) or not isinstance(value, accepted):
         raise InputError(f"{where}: {value!r} is not {_NAMES[kind]}.")
     if not above < value <= most or not math.isfinite(value):
         bounds = f"above {above:g} and at most {most:g}"
@@ -205,9 +220,13 @@ def obstacle(
 
 def altered_views(ids: Iterable[str], neighbours: Iterable[str] = ()) -> set[str]:
     """Return the altered forms of the text that these methods need; `neighbours`: the run's own."""
-    needs = {need for id in ids for need in find(id).needs}
-    fixed = {view for need, view in ALTERED_VIEWS.items() if need in needs}
-    return fixed | set(neighbours if "neighbours" in needs else ())
+    needs: set[str] = set()
+    for id in ids:
+        needs.update(find(id).needs)
+    views = {ALTERED_VIEWS[need] for need in needs & ALTERED_VIEWS.keys()}
+    if "neighbours" in needs:
+        views.update(neighbours)
+    return views
 
 
 def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix, int]]:
@@ -215,9 +234,11 @@ def prefix_passes(id: str, params: Mapping[str, Any]) -> dict[str, tuple[Prefix,
     method = find(id)
     values = method.defaults | dict(params)
     passes = {}
-    for need in (need for need in PREFIXES if need in method.needs):
+    for need, kind in PREFIXES.items():
+        if need not in method.needs:
+            continue
         zero_access = need == "member_prefix" and values.get("access") == "zero"
-        kind = ZERO_ACCESS if zero_access else PREFIXES[need]
+        kind = ZERO_ACCESS if zero_access else kind
         manipulated = bool(values.get("manipulate_prefix", False)) and not zero_access
         prefix = Prefix(kind, str(values.get("separator", "none")), manipulated)
         passes[need] = (prefix, int(values["shots"]))
@@ -240,7 +261,8 @@ class Chosen(Keys):
         """The most shots that a setting takes, 0 if none takes any."""
         if not PREFIXES.keys() & set(find(self.method).needs):
             return 0
-        return max(int(str(params["shots"])) for params in settings(self.method, self.parameters))
+        every = settings(self.method, self.parameters)
+        return max(int(str(params["shots"])) for params in every)
 
     @property
     def prefixes(self) -> set[tuple[Prefix, int]]:
@@ -251,12 +273,17 @@ class Chosen(Keys):
         method = find(self.method)
         if method.scope != "text" or not PREFIXES.keys() & set(method.needs):
             return set()
-        every = settings(self.method, self.parameters)
-        return {need for params in every for need in prefix_passes(self.method, params).values()}
+        needed: set[tuple[Prefix, int]] = set()
+        for params in settings(self.method, self.parameters):
+            needed.update(prefix_passes(self.method, params).values())
+        return needed
 
 
 # the runs of a study name the same few choices thousands of times
 @cache
 def _named_settings(id: str, parameters: str) -> dict[str, dict[str, str]]:
-    names = (setting_name(id, values) for values in settings(id, json.loads(parameters)))
-    return {name: written_parameters(name) for name in names}
+    named = {}
+    for values in settings(id, json.loads(parameters)):
+        name = setting_name(id, values)
+        named[name] = written_parameters(name)
+    return named

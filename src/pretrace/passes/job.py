@@ -30,7 +30,6 @@ from pretrace.passes.store import Store, chunk_table
 from pretrace.passes.text_check import TextCheck
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json
-from pretrace.runtime.left import work_left
 from pretrace.runtime.logs import Progress, log
 from pretrace.views.prefixes import ShotTexts
 from pretrace.views.readings import PassKey, PassRequest
@@ -66,12 +65,14 @@ def run(
     views: Mapping[str, ViewTexts] | None = None,
     chunk_tokens: int = CHUNK_TOKENS,
     share: JobShare | None = None,
+    note_left: Callable[[float], None] = lambda left: None,
 ) -> dict[str, Any]:
     """Compute the chunks of passes that the store does not hold yet and write the manifest; returns it.
 
     `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted, or `auto`.
     `shots` gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored
     views. With a `share` only its chunks are computed, and the manifest names no passes: it says that they are stored.
+    `note_left` is told which share of the tokens is left.
     Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is done. Raises `InputError` for
     texts or weights that give no finite number, and for requests that the benchmark, the tokenizer, `shots` or
     `views` cannot answer.
@@ -108,7 +109,7 @@ def run(
     missing = {chunk.key: chunk for chunk in own if chunk.key not in records}
     if missing:
         whole = sum(chunk.tokens for chunk in own)
-        with work_left(manifest) as note_left, _reader(target, name, batch_tokens, threads) as engine:
+        with _reader(target, name, batch_tokens, threads) as engine:
             gpu = gpu_name(target.device)
             records |= _compute(
                 ordered, missing, engine, gpu, files, name, lambda left: note_left(left / whole)

@@ -73,10 +73,12 @@ def _letter_means(answers: pd.DataFrame, units: pd.DataFrame, where: str) -> pd.
     """Average the letters' probabilities over each document's answers to de_cop, with its label and fold."""
     rows = answers[(answers["task"] == "de_cop") & answers["correct"].notna()]
     rows = rows.assign(id=unit_ids(rows, units, where).to_numpy(object))
-    grouped = rows[rows[PROBABILITIES].notna().all(axis=1)].groupby(["paraphraser", "id"], sort=True)
+    has_probabilities = rows[PROBABILITIES].notna().all(axis=1)
+    grouped = rows[has_probabilities].groupby(["paraphraser", "id"], sort=True)
     means = grouped[PROBABILITIES].mean().set_axis(MEANS, axis=1)
     means["n_answers"] = grouped.size()
-    return means.reset_index().merge(units[["id", "subset", "length", "label", "fold"]], on="id")
+    of_units = units[["id", "subset", "length", "label", "fold"]]
+    return means.reset_index().merge(of_units, on="id")
 
 
 def _deltas(clean: pd.DataFrame) -> Floats:
@@ -126,4 +128,6 @@ def _held(means: pd.DataFrame, held: pd.DataFrame) -> Floats:
 def well_calibrated(table: pd.DataFrame) -> "pd.Series[bool]":
     """Return which rows of `calibrate`'s table have every letter's calibrated mean probability in `RANGE`."""
     after = table[MEANS].to_numpy(np.float64) + table[DELTAS].to_numpy(np.float64)
-    return pd.Series(((after >= RANGE[0]) & (after <= RANGE[1])).all(axis=1), index=table.index)
+    lowest, highest = RANGE
+    inside = (after >= lowest) & (after <= highest)
+    return pd.Series(inside.all(axis=1), index=table.index)

@@ -60,7 +60,8 @@ def mask(text: str) -> Cloze | None:
     words = list(_words(text))
     counts = Counter(word.text for word in words)
     names = _names(words, counts)
-    if not (candidates := names or _nouns(words, text)):
+    candidates = names or _nouns(words, text)
+    if not candidates:
         return None
     chosen = max(dict.fromkeys(candidates), key=lambda word: counts[word])
     masks = {(word.start, word.end): MASK for word in words if word.text == chosen}
@@ -71,31 +72,41 @@ def _words(text: str) -> Iterator[_Word]:
     for match in _WORD.finditer(text):
         word = _POSSESSIVE.sub("", match[0])
         before = text[: match.start()].rstrip(_OPENING)
-        opens = not before or (before[-1] in _SENTENCE_ENDS and not _ABBREVIATED.search(before))
-        yield _Word(match.start(), match.start() + len(word), word, opens)
+        ends_a_sentence = before[-1:] in _SENTENCE_ENDS and not _ABBREVIATED.search(before)
+        opens = not before or ends_a_sentence
+        start = match.start()
+        yield _Word(start, start + len(word), word, opens)
 
 
 def _names(words: list[_Word], counts: Counter[str]) -> list[str]:
-    return [
-        word.text
-        for word in words
-        if word.text[0].isupper()
-        and not word.opens
-        and len(word.text) > 1
-        and word.text.lower() not in function_words() | _TITLES
-        and word.text.lower().split("'")[0].split("\u2019")[0] != "i"
-        and not counts[word.text.lower()]
-    ]
+    no_names = function_words() | _TITLES
+    names = []
+    for word in words:
+        lower = word.text.lower()
+        is_capital = word.text[0].isupper() and not word.opens
+        is_i = re.split("['\u2019]", lower)[0] == "i"
+        if is_capital and len(lower) > 1 and lower not in no_names and not is_i and not counts[lower]:
+            names.append(word.text)
+    return names
 
 
 def _nouns(words: list[_Word], text: str) -> list[str]:
     nouns = []
-    for before, word, after in zip(words, words[1:], [*words[2:], None], strict=False):
-        between = text[word.end : after.start] if after else "."
-        ends = between.strip(" ") != "" or (after is not None and after.text.lower() in function_words())
-        if before.text.lower() in _DETERMINERS and ends and len(word.text) >= 3 and word.text.islower():
+    for place, word in enumerate(words[1:], start=1):
+        follows_determiner = words[place - 1].text.lower() in _DETERMINERS
+        is_plain = len(word.text) >= 3 and word.text.islower() and word.text not in function_words()
+        if follows_determiner and is_plain and _ends_a_phrase(words, place, text):
             nouns.append(word.text)
-    return [word for word in nouns if word not in function_words()]
+    return nouns
+
+
+def _ends_a_phrase(words: list[_Word], place: int, text: str) -> bool:
+    """Return whether a function word, a mark of punctuation or nothing follows the word at a place."""
+    if place + 1 == len(words):
+        return True
+    after = words[place + 1]
+    between = text[words[place].end : after.start]
+    return between.strip(" ") != "" or after.text.lower() in function_words()
 
 
 _NAMED = re.compile(r"<name>(.*?)(?:</name>|$)", re.DOTALL | re.IGNORECASE)

@@ -81,12 +81,15 @@ def read_answers(path: Path, model: str | None = None) -> "pa.Table":
     tasks = Counter(answers["task"].to_pylist())
     log.info("%s: %d answers (%s)", path, len(answers), ", ".join(f"{n} {task}" for task, n in tasks.items()))
     unusable = Counter(answers["reason"].drop_null().to_pylist())
-    tell = log.warning if model is None else log.info  # a released file cannot be mended
+    # a released file cannot be mended
+    tell = log.warning if model is None else log.info
     for reason, count in sorted(unusable.items()):
         tell("%s: %d answers are unusable: %s", path, count, reason)
-    passages = answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist()
-    chosen = [passage for passage in passages if QUESTION_METHODS[passage["task"]].options]
-    if incomplete := sum(passage["count_all"] < len(ORDERS) for passage in chosen):
+    incomplete = 0
+    for passage in answers.group_by(_KEY[:-1]).aggregate([([], "count_all")]).to_pylist():
+        has_options = QUESTION_METHODS[passage["task"]].options
+        incomplete += has_options and passage["count_all"] < len(ORDERS)
+    if incomplete:
         log.warning("%s: %d passages lack some of the %d orders of options", path, incomplete, len(ORDERS))
     keys = [(key, "ascending", "at_start") for key in _KEY]
     return answers if model else answers.sort_by(keys)
@@ -115,9 +118,9 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
     for group in labels.to_pylist():
         before = first.setdefault(group["document"], group)
         if group is not before:
-            now, then = ("null" if value is None else value for value in (group["label"], before["label"]))
             raise InputError(
-                f"{place(group['row_min'])}: label of document '{group['document']}' is {now}, and was {then} at "
+                f"{place(group['row_min'])}: label of document '{group['document']}' is {_shown(group['label'])}, "
+                f"and was {_shown(before['label'])} at "
                 f"{place(before['row_min'])}; a document has one label."
             )
     keys = [key for key in _KEY if key in questions.column_names]
@@ -130,6 +133,10 @@ def _check_questions(questions: "pa.Table", place: Callable[[int], str]) -> None
             f"(document '{question['document']}', passage {question['passage']}, permutation "
             f"{question['permutation']}); give one answer each."
         )
+
+
+def _shown(label: int | None) -> str:
+    return "null" if label is None else str(label)
 
 
 Passage = Annotated[int, WholeNumber, Field(ge=0, le=10**9)]
@@ -263,7 +270,8 @@ def _check_probabilities(where: str, probabilities: Row) -> None:
             is_probability = False
         if not is_probability:
             raise InputError(f"{where}: {column} is {value!r:.60}; it must be a probability, 0 to 1.")
-    if (total := sum(map(float, given.values()))) > 1 + ROUNDING:
+    total = sum(map(float, given.values()))
+    if total > 1 + ROUNDING:
         raise InputError(
             f"{where}: {', '.join(given)} sum to {total:.4g}; probabilities of the letters sum to at most 1."
         )
@@ -309,16 +317,17 @@ def _read_released(path: Path, model: str) -> "pa.Table":
         answer = pa.array(np.array(OPTION_LETTERS)[shares.argmax(axis=1)])
         given = dict(zip(PROBABILITIES, shares.T, strict=True))
     constant = {"task": "de_cop", "setting": "", "subset": "", "paraphraser": "paraphrase"}
-    columns = {
-        **{name: pa.repeat(value, len(questions)) for name, value in constant.items()},
-        **dict(zip(questions.column_names, questions.columns, strict=True)),
-        **given,
-        "answer": answer,
-        "correct": pc.fill_null(pc.equal(answer, questions["true_answer"]), fill_value=False),
-        "reason": pc.if_else(pc.is_valid(answer), None, "no letter"),
-    }
-    empty = pa.nulls(len(questions))
-    return pa.table({name: columns.get(name, empty) for name in ANSWER_SCHEMA.names}).cast(ANSWER_SCHEMA)
+    columns = dict.fromkeys(ANSWER_SCHEMA.names, pa.nulls(len(questions)))
+    for name, value in constant.items():
+        columns[name] = pa.repeat(value, len(questions))
+    for name in questions.column_names:
+        columns[name] = questions[name]
+    columns |= given
+    is_right = pc.equal(answer, questions["true_answer"])
+    columns["answer"] = answer
+    columns["correct"] = pc.fill_null(is_right, fill_value=False)
+    columns["reason"] = pc.if_else(pc.is_valid(answer), None, "no letter")
+    return pa.table(columns).cast(ANSWER_SCHEMA)
 
 
 # the questions of all models: nine models have their answers in one file
@@ -338,10 +347,10 @@ def _questions(path: Path, changed: int) -> "pa.Table":
         # each different value is checked once, where it is first
         encoded = table[name].combine_chunks().dictionary_encode(null_encoding="encode")
         _, rows = np.unique(encoded.indices, return_index=True)
-        values = [
-            checked_row(f"{path}, row {row + 1}", example | {name: value}, Question)[name]
-            for value, row in zip(encoded.dictionary.to_pylist(), rows, strict=True)
-        ]
+        values = []
+        for value, row in zip(encoded.dictionary.to_pylist(), rows, strict=True):
+            checked = checked_row(f"{path}, row {row + 1}", example | {name: value}, Question)
+            values.append(checked[name])
         columns[ours] = pa.array(values).take(encoded.indices)
     _check_questions(pa.table(columns), lambda row: f"{path}, row {row + 1}")
     return pa.table(columns)
@@ -354,13 +363,15 @@ def _read_columns(path: Path, columns: Iterable[str]) -> "pa.Table":
 
     with explain_failure(f"{path}: cannot be read as Parquet, the format of the released answers"):
         table = pq.ParquetFile(path).read(list(columns))
-        types = [
-            (name, kind.value_type if pa.types.is_dictionary(kind) else kind)
-            for name, kind in zip(table.column_names, table.schema.types, strict=True)
-        ]
-        if nested := [name for name, kind in types if pa.types.is_nested(kind)]:
-            raise InputError(f"{path}: column '{nested[0]}' holds lists or structures; give plain values.")
-        return table.cast(pa.schema(types)).combine_chunks()
+        plain = []
+        for column in table.schema:
+            kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+            if pa.types.is_nested(kind):
+                raise InputError(
+                    f"{path}: column '{column.name}' holds lists or structures; give plain values."
+                )
+            plain.append((column.name, kind))
+        return table.cast(pa.schema(plain)).combine_chunks()
 
 
 def released_scores(path: Path, model: str) -> list[tuple[str, str, str, float]]:

@@ -73,32 +73,43 @@ def benchmark_of_answers(answers: Mapping[str, pd.DataFrame], name: str, seed: i
             f"'{twice['document'].iloc[0]}' different labels."
         )
     passages = passages.drop_duplicates([*DOCUMENT_KEYS, "passage"])
-    texts = [_stand_in(row) for row in passages.to_dict("records")]
+    texts = []
+    number_of_text = {}
+    for row in passages.to_dict("records"):
+        text = _stand_in(row)
+        texts.append(text)
+        number_of_text[text.text_id] = row["passage"]
     frame = finish(texts, name=name, seed=seed_of("folds", name, seed))
-    number = {text.text_id: row for text, row in zip(texts, passages["passage"], strict=True)}
-    return frame.assign(text="", passage=frame["text_id"].map(number).astype("Int64"))
+    return frame.assign(text="", passage=frame["text_id"].map(number_of_text).astype("Int64"))
 
 
 def _stand_in(row: Mapping[Hashable, Any]) -> Text:
     """Make a passage without its text; its id takes the place of the text when folds are assigned."""
+    document = str(row["document"])
+    subset = str(row["subset"])
     length = None if pd.isna(row["length"]) else int(row["length"])
-    parts = (row["document"], row["subset"], length, row["passage"])
-    text_id = "|".join(str(part) for part in parts if part not in ("", None))
     label = None if pd.isna(row["label"]) else int(row["label"])
-    return Text(text_id, text_id, label, str(row["subset"]), length, str(row["document"]))
+    parts = [document]
+    if subset:
+        parts.append(subset)
+    if length is not None:
+        parts.append(str(length))
+    parts.append(str(row["passage"]))
+    text_id = "|".join(parts)
+    return Text(text_id, text_id, label, subset, length, document)
 
 
 def wanted_answers(answers: pd.DataFrame, runs: Sequence[JsonObject]) -> pd.DataFrame:
     """Select the answers that the runs of one model and benchmark ask for, in their order."""
     keep = np.zeros(len(answers), bool)
     for run in runs:
-        named = {
-            (item["method"], setting_name(item["method"], setting))
-            for item in run["questions"]
-            for setting in question_settings(item["method"], item["parameters"])
-        }
+        named = []
+        for item in run["questions"]:
+            method = item["method"]
+            for setting in question_settings(method, item["parameters"]):
+                named.append((method, setting_name(method, setting)))
         tasks = pd.MultiIndex.from_frame(answers[["task", "setting"]])
-        mask = tasks.isin(list(named))
+        mask = tasks.isin(named)
         for key, column in (("subsets", "subset"), ("lengths", "length")):
             if run.get(key):
                 mask &= answers[column].isin(run[key]).fillna(False).to_numpy(bool)

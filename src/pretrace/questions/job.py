@@ -28,7 +28,7 @@ from pretrace.questions.cloze import ANSWER_UNITS, mask, matches
 from pretrace.questions.controls import CHOICES
 from pretrace.questions.known import QUESTION_METHODS
 from pretrace.questions.prompts import Wording
-from pretrace.questions.table import ANSWER_SCHEMA
+from pretrace.questions.table import ANSWER_SCHEMA, TIMES_SCHEMA
 from pretrace.runtime import logs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import JsonObject
@@ -115,11 +115,11 @@ def answer_questions(
     name: str,
     share: JobShare = WHOLE,
     note_left: Callable[[float], None] = lambda left: None,
-) -> tuple[pa.Table, list[Row]]:
-    """Ask the questions in `requests` (`studies.plan.answer_requests`); return the sorted table of answers, and times.
+) -> tuple[pa.Table, pa.Table]:
+    """Ask the questions in `requests` (`studies.plan.answer_requests`); return the sorted answers, and their times.
 
-    The times have a row for each task, subset and length: `task, setting, paraphraser, subset, length, documents,
-    passages, seconds`. Answers of an API that were already stored take no time.
+    Both are tables, of `table.ANSWER_SCHEMA` and `TIMES_SCHEMA`. Answers of an API that were already stored take no
+    time.
 
     `kind` is the wording of the benchmark's question; `views` has the paraphrasers. With a `share`, only its questions
     are asked. `note_left` is told which share of the prompts is left. Passages that a task cannot ask about have a row
@@ -150,7 +150,8 @@ def answer_questions(
                 took = time.monotonic() - start if task.is_control else answerer.seconds - seconds
                 times.append(_time_of(task, place, of_place, took))
             _log_skipped(name, task, rows[first:])
-    return pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA), times
+    answers = pa.Table.from_pylist(rows, schema=ANSWER_SCHEMA)
+    return answers, pa.Table.from_pylist(times, schema=TIMES_SCHEMA)
 
 
 def _at_once(parts: Sequence[Part]) -> Iterator[list[Part]]:

@@ -25,7 +25,9 @@ class ApiAnswerer:
     """An `answering.Answerer`. `tokenizer` is the model's own; without it texts are cut in words."""
 
     def __init__(self, client: ApiClient, tokenizer: Any = None) -> None:
-        self._client, self._endpoint, self.tokenizer = client, client.endpoint, tokenizer
+        self._client = client
+        self._endpoint = client.endpoint
+        self.tokenizer = tokenizer
         self.seconds = 0.0
 
     @property
@@ -46,9 +48,15 @@ class ApiAnswerer:
         if not top:
             return self._greedy(questions, {"max_tokens": LETTER_TOKENS}, letter_of_text, progress)
         options: dict[str, Any] = {"max_tokens": 1}
-        options |= {"logprobs": True, "top_logprobs": top} if self.chat else {"logprobs": top}
-        if bias := self._endpoint.logit_bias:
-            options["logit_bias"] = {str(id): _BIAS for _, ids in bias for id in ids}
+        if self.chat:
+            options |= {"logprobs": True, "top_logprobs": top}
+        else:
+            options["logprobs"] = top
+        if self._endpoint.logit_bias:
+            biases: dict[str, int] = {}
+            for _, ids in self._endpoint.logit_bias:
+                biases |= dict.fromkeys(map(str, ids), _BIAS)
+            options["logit_bias"] = biases
         return self._greedy(questions, options, letter_of_logprobs, progress)
 
     def replies(self, questions: Sequence[Question], units: int, progress: Advance) -> list[list[Reply]]:
@@ -63,15 +71,19 @@ class ApiAnswerer:
         begin = time.monotonic()
         answers = iter(self._client.ask(requests, read, progress))
         self.seconds += time.monotonic() - begin
-        return [list(islice(answers, len(question.prompts))) for question in questions]
+        by_question = []
+        for question in questions:
+            count = len(question.prompts)
+            by_question.append(list(islice(answers, count)))
+        return by_question
 
     def write(
         self, prompts: Sequence[Prompt], most: Sequence[int], again: int, progress: Advance
     ) -> list[Reply]:
-        requests = [
-            self._request(prompt, again, temperature=PARAPHRASE_TEMPERATURE, max_tokens=tokens)
-            for prompt, tokens in zip(prompts, most, strict=True)
-        ]
+        requests = []
+        for prompt, tokens in zip(prompts, most, strict=True):
+            options = {"temperature": PARAPHRASE_TEMPERATURE, "max_tokens": tokens}
+            requests.append(self._request(prompt, again, **options))
         return self._client.ask(requests, _whole_reply, progress)
 
     def _request(self, prompt: Prompt, again: int = 0, **options: Any) -> ApiRequest:

@@ -41,9 +41,10 @@ def with_documents(
             yield part
     if answers is not None and calibrations is not None:
         frames.append(document_scores(wanted_answers(answers, runs), units, calibrations, where))
-    yield pd.concat([frame for frame in frames if len(frame)] or frames[:1]).sort_values(
-        [*Column._fields, "id"]
-    )
+    # pandas would take the types of a frame without rows
+    filled = [frame for frame in frames if len(frame)]
+    whole = pd.concat(filled or frames[:1])
+    yield whole.sort_values([*Column._fields, "id"])
 
 
 def document_scores(
@@ -58,13 +59,15 @@ def document_scores(
     skipped = answers["correct"].isna()
     for (task, setting), rows in answers[skipped].groupby(["task", "setting"]):
         reasons = rows["reason"].value_counts(sort=False).sort_index()
-        listed = "; ".join(f"{count} {reason}" for reason, count in reasons.items())
+        listed = "; ".join([f"{count} {reason}" for reason, count in reasons.items()])
         log.info("%s: %s %s skips %d passages (%s)", where, task, setting, len(rows), listed)
     answers = answers[~skipped]
     frames = [_accuracies(answers, answers["setting"])]
-    for name, deltas in calibrations[calibrations["calibration"] != "none"].groupby("calibration"):
-        calibrated = _calibrate(answers[answers["task"] == "de_cop"], deltas)
-        frames.append(_accuracies(calibrated, setting_name("de_cop", {"calibration": str(name)})))
+    multiple_choice = answers[answers["task"] == "de_cop"]
+    calibrated = calibrations[calibrations["calibration"] != "none"]
+    for name, deltas in calibrated.groupby("calibration"):
+        setting = setting_name("de_cop", {"calibration": str(name)})
+        frames.append(_accuracies(_calibrate(multiple_choice, deltas), setting))
     return _sorted(pd.concat(frames, ignore_index=True))
 
 
@@ -80,10 +83,11 @@ def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame
     deltas = calibration[["paraphraser", "id", *DELTAS]]
     rows = answers.merge(deltas, on=["paraphraser", "id"], how="inner")
     known = rows[PROBABILITIES].notna().all(axis=1).to_numpy(bool)
-    probabilities, added = (rows.loc[known, names].to_numpy(np.float64) for names in (PROBABILITIES, DELTAS))
-    chosen = np.array(OPTION_LETTERS, dtype=object)[
-        (probabilities + added).argmax(axis=1)
-    ]  # equals go to the first
+    probabilities = rows.loc[known, PROBABILITIES].to_numpy(np.float64)
+    added = rows.loc[known, DELTAS].to_numpy(np.float64)
+    # equals go to the first letter
+    likeliest = (probabilities + added).argmax(axis=1)
+    chosen = np.array(OPTION_LETTERS, dtype=object)[likeliest]
     correct = rows["correct"].to_numpy(bool, copy=True)
     correct[known] = chosen == rows.loc[known, "true_answer"].to_numpy(object)
     return rows.assign(correct=correct)
@@ -92,10 +96,11 @@ def _calibrate(answers: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame
 def mean_scores(scores: pd.DataFrame, benchmark: pd.DataFrame, units: pd.DataFrame) -> pd.DataFrame:
     """Average every score of texts over each document's passages; passages without a score do not count."""
     passages = benchmark[benchmark["document"] != ""]
-    id_of = dict(zip(passages["text_id"], unit_ids(passages, units, "benchmark"), strict=True))
-    rows = scores.assign(id=scores["id"].map(id_of)).dropna(subset="id")
+    unit_of_text = unit_ids(passages, units, "benchmark").set_axis(passages["text_id"])
+    rows = scores.assign(id=scores["id"].map(unit_of_text)).dropna(subset="id")
     grouped = rows.groupby([*Column._fields, "id"], sort=True, dropna=False)
-    return _sorted(grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min")).reset_index())
+    means = grouped.agg(score=("score", "mean"), shots_used=("shots_used", "min"))
+    return _sorted(means.reset_index())
 
 
 def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,8 +109,11 @@ def _sorted(rows: pd.DataFrame) -> pd.DataFrame:
 
 def score_table(rows: pd.DataFrame) -> pd.DataFrame:
     """Return scores of documents with the columns of the scores table; keys that they lack are empty."""
+    rows = rows.copy()
     empty = {**Column()._asdict(), "draw": pd.NA, "shots_used": pd.NA, "unit": "document"}
-    rows = rows.assign(**{name: value for name, value in empty.items() if name not in rows})
+    for name, value in empty.items():
+        if name not in rows:
+            rows[name] = value
     return rows.astype({"draw": "Int64", "shots_used": "Int64"})[SCORE_COLUMNS]
 
 
@@ -113,12 +121,10 @@ def titled_scores(scores: Sequence[tuple[str, str, str, float]], documents: "pd.
     """Return (title, method, setting, score) as scores of the documents "Title - Author", as a scores table."""
     rows = pd.DataFrame(scores, columns=["title", "method", "setting", "score"])
     titles = documents.str.partition(" - ")[0]
-    frames = [
-        pd.DataFrame(
-            {"id": documents, "method": method, "setting": setting}
-            | {"score": titles.map(its.set_index("title")["score"])}
-        )
-        for (method, setting), its in rows.groupby(["method", "setting"], sort=False)
-    ]
+    frames = []
+    for (method, setting), of_setting in rows.groupby(["method", "setting"], sort=False):
+        frame = documents.to_frame("id").assign(method=str(method), setting=str(setting))
+        frame["score"] = titles.map(of_setting.set_index("title")["score"])
+        frames.append(frame)
     frame = pd.concat(frames) if frames else rows.rename(columns={"title": "id"})
     return score_table(frame.dropna(subset="score").assign(view="original"))

@@ -1,4 +1,4 @@
-"""The table of answers: results/answers/{model}/{benchmark}/{study}.parquet."""
+"""The tables of answers and of their times in results/answers/{model}/{benchmark}."""
 
 import pyarrow as pa
 
@@ -22,3 +22,17 @@ answer       the letter, or the text; null where unusable (then wrong) or skippe
 correct      null where the passage is skipped for this task: it leaves the task's accuracy
 reason       why no answer came, else null
 """
+
+TIMES_SCHEMA = pa.schema(
+    [
+        ("task", pa.string()),
+        ("setting", pa.string()),
+        ("paraphraser", pa.string()),
+        ("subset", pa.string()),
+        ("length", pa.int64()),
+        ("documents", pa.int64()),
+        ("passages", pa.int64()),
+        ("seconds", pa.float64()),
+    ]
+)
+"""One row for each task, subset and length: what was asked about, and the seconds that its answers took."""

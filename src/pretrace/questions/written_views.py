@@ -51,12 +51,20 @@ def paraphrases_in(answer: str, text: str) -> tuple[str, ...] | None:
     match = _FORM.search(answer)
     if match is None:
         return None
-    parts = [re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip() for part in match.groups()]
-    whole = "\n\n" in text
-    if any(not part or _LABEL.search(part) or ("\n\n" in part and not whole) for part in parts):
-        return None
-    different = {" ".join(part.casefold().split()) for part in (*parts, text)}
-    return tuple(parts) if len(different) == 1 + len(parts) else None
+    paraphrases = []
+    different = {_folded(text)}
+    for part in match.groups():
+        paraphrase = re.sub(r"^<(.*)>$", r"\1", part.strip(), flags=re.DOTALL).strip()
+        has_remark = "\n\n" in paraphrase and "\n\n" not in text
+        if not paraphrase or _LABEL.search(paraphrase) or has_remark:
+            return None
+        paraphrases.append(paraphrase)
+        different.add(_folded(paraphrase))
+    return tuple(paraphrases) if len(different) == 1 + len(paraphrases) else None
+
+
+def _folded(text: str) -> str:
+    return " ".join(text.casefold().split())
 
 
 def paraphrase(
@@ -67,9 +75,11 @@ def paraphrase(
     Equal texts are asked for once. A passage without a usable answer in ROUNDS rounds has no rows, and is named in a
     warning. Raises `InputError` if none has one.
     """
-    texts = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
-    paraphrases = _paraphrases(sorted(set(texts.values())), answerer, prompts, name)
-    without = sorted(id for id, text in texts.items() if text not in paraphrases)
+    text_of = dict(zip(benchmark["text_id"], benchmark["text"], strict=True))
+    different = sorted(set(text_of.values()))
+    paraphrases = _paraphrases(different, answerer, prompts, name)
+    variants = {id: paraphrases.get(text, ()) for id, text in text_of.items()}
+    without = sorted(id for id, of_text in variants.items() if not of_text)
     if not paraphrases:
         raise InputError(
             f"{name}: no answer in {ROUNDS} rounds had the form 'Example B: ... Example C: ... Example D: ...'. Use a "
@@ -78,10 +88,10 @@ def paraphrase(
     if without:
         log.warning(
             "%s: %d of %d passages have no three paraphrases after %d rounds and are skipped: %s%s",
-            name, len(without), len(texts), ROUNDS, ", ".join(without[:_LISTED]),
+            name, len(without), len(variants), ROUNDS, ", ".join(without[:_LISTED]),
             " ..." if len(without) > _LISTED else "",
         )  # fmt: skip
-    return view_table({id: paraphrases.get(text, ()) for id, text in texts.items()})
+    return view_table(variants)
 
 
 def _paraphrases(
@@ -95,10 +105,13 @@ def _paraphrases(
             break
         if again:
             log.info("%s: %d malformed answers are asked for again (round %d)", name, len(left), again + 1)
-        most = [64 + 2 * len(text.encode()) for text in left]  # three paraphrases take fewer in any language
+        asked = [prompts.prompt(text) for text in left]
+        # three paraphrases take fewer tokens in any language
+        most = [64 + 2 * len(text.encode()) for text in left]
         with Progress(name, total=len(left), unit="passages") as progress:
-            replies = answerer.write([prompts.prompt(text) for text in left], most, again, progress.update)
+            replies = answerer.write(asked, most, again, progress.update)
         for text, reply in zip(left, replies, strict=True):
-            if paraphrases := paraphrases_in(reply.text or "", text):
+            paraphrases = paraphrases_in(reply.text or "", text)
+            if paraphrases:
                 usable[text] = paraphrases
     return usable

@@ -68,8 +68,9 @@ def resolve_artifacts(
             models.require(panel.model, f"{where}.{slug}.panels.{number}.model")
             benchmarks.require(panel.benchmark, f"{where}.{slug}.panels.{number}.benchmark")
     known = {*registered, *offered}
-    for slug in [slug for run in runs for slug in run.serves]:
-        require_artifact(slug, known, str(path))
+    for run in runs:
+        for slug in run.serves:
+            require_artifact(slug, known, str(path))
     for slug in file.first:
         require_artifact(slug, known, f"{path}: first")
         if slug not in offered:
@@ -136,11 +137,14 @@ def _choose(
             shown[slug] = _of_paper(artifact, replace(out, models={}))
         elif artifact.paper:
             shown[slug] = _of_paper(artifact, out)
-        elif panels := [
-            panel for panel in artifact.panels if panel.pair in ran or not (narrowed or out.missing_of(panel))
-        ]:
-            missing = out.missing_among(artifact.panels)
-            shown[slug] = artifact.replaced(panels=panels, missing=missing)
+        else:
+            panels = []
+            for panel in artifact.panels:
+                if panel.pair in ran or not (narrowed or out.missing_of(panel)):
+                    panels.append(panel)
+            if panels:
+                missing = out.missing_among(artifact.panels)
+                shown[slug] = artifact.replaced(panels=panels, missing=missing)
     return tuple(selected), shown
 
 
@@ -151,18 +155,26 @@ def _with_inputs_shown(runs: Iterable[Run], artifacts: Iterable[Artifact]) -> tu
     """
     names: dict[tuple[str, str], set[str]] = {}
     for artifact in artifacts:
-        across = map(str, artifact.options.across.get("reference", ()))
-        for panel in artifact.panels if not artifact.unavailable else ():
-            names.setdefault(panel.pair, set()).update([*(panel.references or ()), *across])
-    return tuple(
-        _with_inputs(run, names[run.model, run.benchmark]) if (run.model, run.benchmark) in names else run
-        for run in runs
-    )
+        if artifact.unavailable:
+            continue
+        across = {str(name) for name in artifact.options.across.get("reference", ())}
+        for panel in artifact.panels:
+            of_pair = names.setdefault(panel.pair, set())
+            of_pair |= across
+            of_pair.update(panel.references or ())
+    narrowed = []
+    for run in runs:
+        shown = names.get((run.model, run.benchmark))
+        narrowed.append(run if shown is None else _with_inputs(run, shown))
+    return tuple(narrowed)
 
 
 def _with_inputs(run: Run, shown: set[str]) -> Run:
-    needs = {need for chosen in run.methods for need in METHODS[chosen.method].needs}
-    needs |= {"reference"} if "aligned_reference" in needs else set()
+    needs: set[str] = set()
+    for chosen in run.methods:
+        needs.update(METHODS[chosen.method].needs)
+    if "aligned_reference" in needs:
+        needs.add("reference")
     inputs: dict[str, list[str]] = {}
     for kind in INPUTS.values():
         if kind.key:
@@ -181,41 +193,52 @@ class LeftOut:
 
     def missing_of(self, pair: Run | Panel) -> Missing | None:
         """Return what a run or panel lacks: its benchmark or its model; None if both can be read."""
-        reasons = ((pair.benchmark, self.benchmarks), (pair.model, self.models))
-        gone = next(((name, out[name]) for name, out in reasons if name in out), None)
-        if gone is None:
+        if pair.benchmark in self.benchmarks:
+            name, reason = pair.benchmark, self.benchmarks[pair.benchmark]
+        elif pair.model in self.models:
+            name, reason = pair.model, self.models[pair.model]
+        else:
             return None
-        name, reason = gone
-        references = list(pair.references or ())
-        pair_of = {"model": pair.model, "benchmark": pair.benchmark}
-        return Missing(name=name, reason=reason, references=references, **pair_of)
+        return Missing(
+            name=name,
+            reason=reason,
+            references=list(pair.references or ()),
+            model=pair.model,
+            benchmark=pair.benchmark,
+        )
 
     def missing_among(self, pairs: Iterable[Run | Panel]) -> list[Missing]:
         """Return what the runs or panels lack that cannot be read."""
-        return [gone for pair in pairs if (gone := self.missing_of(pair))]
+        missing = [self.missing_of(pair) for pair in pairs]
+        return [gone for gone in missing if gone]
 
 
 def _left_out(models: Models, benchmarks: Benchmarks, config: Config) -> LeftOut:
     """Return the models and benchmarks that are gone, and the models larger than `max_parameters`."""
     most = config.max_parameters
-    large = {
-        slug: f"its {entry.parameters:.2g} parameters are more than max_parameters={most:.2g}"
-        for slug, entry in models.entries.items()
-        if most is not None and entry.parameters is not None and entry.parameters > most
-    }
-    return LeftOut(large | _unavailable(models), _unavailable(benchmarks))
+    out = {}
+    for slug, entry in models.entries.items():
+        size = entry.parameters
+        if most is not None and size is not None and size > most:
+            out[slug] = f"its {size:.2g} parameters are more than max_parameters={most:.2g}"
+    return LeftOut(out | _unavailable(models), _unavailable(benchmarks))
 
 
 def _require_smaller(runs: Iterable[Run], models: Models, config: Config, where: str) -> None:
     """Raise `InputError` if every model of the runs whose size is known has more than `max_parameters`."""
-    sizes = {run.model: models.entries[run.model].parameters for run in runs}
-    known = {slug: size for slug, size in sizes.items() if size is not None}
+    sizes = {}
+    for run in runs:
+        size = models.entries[run.model].parameters
+        if size is not None:
+            sizes[run.model] = size
     most = config.max_parameters
-    if most is not None and known and min(known.values()) > most:
-        least = min(known, key=lambda slug: known[slug])
+    if most is None or not sizes:
+        return
+    least = min(sizes, key=lambda slug: sizes[slug])
+    if sizes[least] > most:
         raise InputError(
             f"config: max_parameters={most:.2g} is below every model of {where}; the smallest, {least}, has "
-            f"{known[least]:.2g} parameters."
+            f"{sizes[least]:.2g} parameters."
         )
 
 
@@ -243,12 +266,14 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
             hint = nearest(name, [*artifacts, *sorted(ablations)])
             raise InputError(f"config: only: {where} has no artifact or ablation '{name}': {hint}")
         only.update(named)
-    chosen = {
-        slug: artifact
-        for slug, artifact in artifacts.items()
-        if (not only or slug in only) and (not papers or artifact.paper in ("", *papers))
-    }
-    if not chosen or (papers and not only and not any(artifact.paper for artifact in chosen.values())):
+    chosen = {}
+    for slug, artifact in artifacts.items():
+        is_named = not only or slug in only
+        is_of_papers = not papers or artifact.paper in ("", *papers)
+        if is_named and is_of_papers:
+            chosen[slug] = artifact
+    of_papers = [slug for slug, artifact in chosen.items() if artifact.paper]
+    if not chosen or (papers and not only and not of_papers):
         raise InputError(
             f"config: no artifact of {where} is selected by papers and only; change one of them."
         )
@@ -257,13 +282,18 @@ def _choose_artifacts(artifacts: dict[str, Artifact], config: Config, where: str
 
 def _serving_runs(runs: list[Run], chosen: dict[str, Artifact]) -> list[Run]:
     """Return the runs that the chosen artifacts need; artifacts of no paper need none beside others."""
-    wanted = {slug: own for slug, own in chosen.items() if own.paper} or chosen
-    named = {slug for run in runs for slug in run.serves}
-    # without panels an artifact shows every run, also one of texts, which needs no run otherwise
-    every = any(not artifact.panels and not artifact.unavailable for artifact in wanted.values())
-    reading = [artifact for artifact in wanted.values() if artifact.needs != OF_BENCHMARKS]
-    pairs = {panel.pair for artifact in reading if artifact.slug not in named for panel in artifact.panels}
-    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run) or every]
+    wanted = {slug: artifact for slug, artifact in chosen.items() if artifact.paper} or chosen
+    named: set[str] = set()
+    for run in runs:
+        named.update(run.serves)
+    pairs: set[tuple[str, str]] = set()
+    for slug, artifact in wanted.items():
+        # it shows every run, also one of texts, which needs no run otherwise
+        if not artifact.panels and not artifact.unavailable:
+            return runs
+        if slug not in named and artifact.needs != OF_BENCHMARKS:
+            pairs.update(panel.pair for panel in artifact.panels)
+    return [run for run in runs if wanted.keys() & set(run.serves) or pairs & _pairs(run)]
 
 
 def _pairs(run: Run) -> set[tuple[str, str]]:
@@ -296,10 +326,14 @@ def _join_reasons(missing: Iterable[Missing]) -> str:
 
 def _default(runs: list[Run]) -> list[str]:
     """Return the artifacts of a study that names none."""
-    extraction = EXTRACTION_ARTIFACTS if any(run.extraction for run in runs) else []
+    artifacts: list[str] = []
     if any(run.methods for run in runs):
-        return DEFAULT_ARTIFACTS + extraction
-    return (DEFAULT_QUESTION_ARTIFACTS if any(run.questions for run in runs) else []) + extraction
+        artifacts += DEFAULT_ARTIFACTS
+    elif any(run.questions for run in runs):
+        artifacts += DEFAULT_QUESTION_ARTIFACTS
+    if any(run.extraction for run in runs):
+        artifacts += EXTRACTION_ARTIFACTS
+    return artifacts
 
 
 def runs_by_pair(runs: Iterable[Run]) -> dict[tuple[str, str], list[Run]]:
@@ -323,15 +357,15 @@ def shown_artifacts(
     shown: dict[str, Artifact] = {}
     for slug in given:
         own = given[slug] if isinstance(given, dict) else None
-        place = f"{where}.{slug}" if isinstance(own, list) else f"{where}.{slug}.panels"
-        keys = WrittenArtifact(panels=own) if isinstance(own, list) else own or WrittenArtifact()
+        if isinstance(own, list):
+            place, keys = f"{where}.{slug}", WrittenArtifact(panels=own)
+        else:
+            place, keys = f"{where}.{slug}.panels", own or WrittenArtifact()
         if keys.renderer is None or keys.title is None:
             require_artifact(slug, registered, where)
-        panels = [
-            panel
-            for number, written in enumerate(keys.panels or ())
-            for panel in _panels(written, runs, f"{place}.{number}")
-        ]
+        panels: list[Panel] = []
+        for number, written in enumerate(keys.panels or ()):
+            panels += _panels(written, runs, f"{place}.{number}")
         shown[slug] = artifact_of(slug, registered.get(slug, keys), keys, panels, f"{where}.{slug}")
     return shown
 
@@ -349,13 +383,11 @@ def artifact_of(
     """
     paper = next((paper for paper in PAPERS if slug.startswith(f"{paper}_")), "")
     texts = "without_prefixes" if paper in ("con_recall", "") else "all"
-    options = entry.options.model_copy(update=own.options.set_fields())
-    keys = (
-        {"evaluation_set": texts}
-        | entry.set_fields()
-        | own.set_fields()
-        | {"options": options, "panels": panels}
-    )
+    keys: dict[str, Any] = {"evaluation_set": texts}
+    keys |= entry.set_fields()
+    keys |= own.set_fields()
+    keys["options"] = entry.options.model_copy(update=own.options.set_fields())
+    keys["panels"] = panels
     with error_place(where):
         renderer_of(str(keys["renderer"]))
     return Artifact(slug=slug, paper=paper, **keys)
@@ -375,17 +407,17 @@ def _panels(written: WrittenPanel | str, runs: list[Run], where: str) -> list[Pa
         for slug in _as_list(getattr(panel, key) or []):
             if slug not in there:
                 raise InputError(f"{where}.{key}: {panel.run} has no run of '{slug}': {nearest(slug, there)}")
-    every = panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT))
-    copies = [(cast("tuple[str, str]", copy.run), copy.set_fields()) for copy in every]
-    return [
-        Panel(
-            **first_of_runs(by_pair[pair])
-            | {key: value for key, value in given.items() if key != "run"}
-            | {"model": pair[0], "benchmark": pair[1]}
-        )
-        for pair, given in copies
-        if (given.get("model", pair[0]), given.get("benchmark", pair[1])) == pair
-    ]
+    panels = []
+    for copy in panel.model_copy(update={"run": list(by_pair)}).expand(("run", *PRODUCT)):
+        model, benchmark = cast("tuple[str, str]", copy.run)
+        given = copy.set_fields()
+        del given["run"]
+        own = {"model": model, "benchmark": benchmark}
+        # a product of lists has pairs that no run has
+        if all(given.get(key, slug) == slug for key, slug in own.items()):
+            of_runs = first_of_runs(by_pair[model, benchmark])
+            panels.append(Panel(**of_runs | given | own))
+    return panels
 
 
 def registered_artifacts(path: Path) -> dict[str, WrittenArtifact]:
@@ -518,7 +550,8 @@ def _choices_of_runs(
         parameters = set[str]().union(*_parameters_of(artifact.methods, settings_shown))
         choices.append(Choice("options.x", {*_as_list(options.x)} - {"", *X_PLACES}, parameters))
         choices.append(Choice("options.y", {options.y} - {""}, parameters))
-    if method := options.method.partition(";")[0]:
+    method = options.method.partition(";")[0]
+    if method:
         chosen = (panel.settings or options.settings).values()
         choices.append(Choice("options.method", [method], settings_shown))
         choices.append(Choice("options.settings", chosen, settings_scored(runs).get(method)))
@@ -563,7 +596,9 @@ def methods_left_out(
     reasons = {}
     readers = runs_by_pair(runs)
     for artifact in artifacts:
-        own = [run for panel in artifact.panels for run in readers.get(panel.pair, [])]
+        own: list[Run] = []
+        for panel in artifact.panels:
+            own += readers.get(panel.pair, [])
         scored = settings_scored(own)
         keys = given.get(artifact.slug) if isinstance(given, dict) else None
         named = keys.methods or () if isinstance(keys, WrittenArtifact) else ()
@@ -591,7 +626,10 @@ def _parts_of(entry: BenchmarkEntry, key: str, runs: Sequence[Run]) -> set[Any] 
     every = getattr(entry, key)
     if not every and entry.source in ("local", "answers"):
         return None
-    return {value for values in [getattr(run, key) for run in runs] or [every] for value in values or every}
+    chosen: set[Any] = set()
+    for run in runs:
+        chosen.update(getattr(run, key) or every)
+    return chosen if runs else set(every)
 
 
 def slugs_shown(artifact: Artifact) -> set[str]:
@@ -601,8 +639,8 @@ def slugs_shown(artifact: Artifact) -> set[str]:
         slugs |= {missing.name, missing.model, missing.benchmark, *missing.references}
     for panel in artifact.panels:
         slugs |= {panel.model, panel.benchmark, panel.view, panel.reference, *(panel.references or ())}
-    across = artifact.options.across
-    slugs |= {str(name) for key in ("reference", "view") for name in across.get(key, ())}
+    for key in ("reference", "view"):
+        slugs.update(map(str, artifact.options.across.get(key, ())))
     return set(filter(None, slugs))
 
 
@@ -614,14 +652,19 @@ def with_names(
     Where two have one title, their slugs follow it.
     """
     shown = slugs_shown(artifact)
-    shown |= {slug.partition("_by_")[2].rpartition("-")[0] for slug in shown if "_by_" in slug}
-    called = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
-    several = Counter(called.values())
-    names = {slug: title + f" ({slug})" * (several[title] > 1) for slug, title in called.items()}
-    panels = [
-        panel.replaced(names=names, length_unit=benchmarks[panel.benchmark].length_unit)
-        for panel in artifact.panels
-    ]
+    for slug in list(shown):
+        # a view as synonym_by_MODEL-10
+        _, _, writer = slug.partition("_by_")
+        shown.add(writer.rpartition("-")[0])
+    titled = {slug: titles[slug] for slug in sorted(shown & titles.keys())}
+    several = Counter(titled.values())
+    names = {}
+    for slug, title in titled.items():
+        names[slug] = f"{title} ({slug})" if several[title] > 1 else title
+    panels = []
+    for panel in artifact.panels:
+        unit = benchmarks[panel.benchmark].length_unit
+        panels.append(panel.replaced(names=names, length_unit=unit))
     return artifact.model_copy(update={"names": names, "panels": panels})
 
 
@@ -647,13 +690,16 @@ def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[s
     named = {name.partition(";")[0] for key, name in _methods_named(artifact) if key != "baseline"}
     shown = PREFIXED & named if named else PREFIXED
     pairs = {panel.pair for panel in artifact.panels}
-    prefixed = {
-        run.model
-        for run in runs
-        if (run.model, run.benchmark) in pairs and shown & {item.method for item in run.methods}
-    }
-    trained = {slug: entry for slug in sorted(prefixed) if isinstance(entry := models[slug], TrainedModel)}
-    small = [entry.title or slug for slug, entry in trained.items() if entry.training.start is None]
+    prefixed = set()
+    for run in runs:
+        methods = {item.method for item in run.methods}
+        if (run.model, run.benchmark) in pairs and shown & methods:
+            prefixed.add(run.model)
+    small = []
+    for slug in sorted(prefixed):
+        entry = models[slug]
+        if isinstance(entry, TrainedModel) and entry.training.start is None:
+            small.append(entry.title or slug)
     if not small:
         return []
     return [
@@ -688,17 +734,23 @@ def _check_parameters(renderer: str, options: Options) -> None:
     """Check that the method that options name, or any method, has the parameters that they name."""
     chosen = options.method.partition(";")[0]
     methods = [METHODS[chosen]] if chosen else METHODS.values()
-    parameters = {name for method in methods for name in method.defaults}
+    parameters: set[str] = set()
+    for method in methods:
+        parameters.update(method.defaults)
     lines = renderer == "method_lines"
     if isinstance(options.x, list) and not lines:
         raise InputError(
             f"options.x: a list where one parameter is needed; only method_lines takes {options.x}"
         )
-    for key, names, valid in (("x", _as_list(options.x), parameters.union(X_PLACES if lines else ())),
-                              ("y", [options.y], parameters)):  # fmt: skip
-        for name in filter(None, names):
-            if name not in valid:
-                raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
+    places = parameters.union(X_PLACES) if lines else parameters
+    for name in _as_list(options.x):
+        _require_parameter("x", name, places)
+    _require_parameter("y", options.y, parameters)
+
+
+def _require_parameter(key: str, name: str, valid: set[str]) -> None:
+    if name and name not in valid:
+        raise InputError(f"options.{key}: no parameter is called {name!r}: {nearest(name, valid)}")
 
 
 def _as_list(value: Any) -> list[Any]:
@@ -746,8 +798,12 @@ def panels_of(runs: tuple[Run, ...]) -> list[Panel]:
     for run in runs:
         own = product([run.model], [run.benchmark], run.subsets or (None,), run.lengths or (None,))
         parts |= dict.fromkeys(own)
-    panels = (dict(zip(PRODUCT, part, strict=True)) for part in parts)
-    return [
-        Panel.model_validate({key: value for key, value in panel.items() if value is not None})
-        for panel in panels
-    ]
+    panels = []
+    for model, benchmark, subset, length in parts:
+        panel: dict[str, Any] = {"model": model, "benchmark": benchmark}
+        if subset is not None:
+            panel["subset"] = subset
+        if length is not None:
+            panel["length"] = length
+        panels.append(Panel.model_validate(panel))
+    return panels

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from pretrace.benchmarks.languages import language_of
 from pretrace.benchmarks.opening import FORMATS, stem_of
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import rows
-from pretrace.benchmarks.works import are_works
+from pretrace.benchmarks.works import are_works, unreadable_works
 from pretrace.methods import METHODS
 from pretrace.models.entries import GgufModel, HubModel, LocalModel
 from pretrace.render.artifact import Artifact
@@ -21,7 +21,7 @@ from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.names import check_path, make_name
 from pretrace.runtime.schema import read_yaml
-from pretrace.studies.books import cut_of_sides, side_of
+from pretrace.studies.books import check_readable, cut_of_sides, side_of
 from pretrace.studies.keys import Config, WrittenRun
 from pretrace.studies.registries import Benchmarks, Models
 from pretrace.studies.runs import Run
@@ -29,7 +29,7 @@ from pretrace.studies.runs import Run
 NAME, TEXTS_SLUG, WORKS_SLUG = "audit", "texts", "works"
 """The study, its benchmark, and the one of whole works."""
 
-GIVEN = ("texts", "model", "known", "language")
+GIVEN = ("texts", "model", "known", "language", "unreadable", "whole_works")
 """Keys of the configuration that fill it in."""
 
 _PARAMETERS = re.compile(r"(?<![A-Za-z0-9.])(\d+(?:\.\d+)?)([mb])(?![A-Za-z0-9])", re.IGNORECASE)
@@ -77,24 +77,33 @@ def fill_audit(given: Any, path: Path, config: Config, folder: Path) -> Any:
     name = "-".join([NAME, *made, short])
     runs = [{"model": slug, **run} for run in given["runs"]]
     located = {"path" if key == "texts" else key: _seen_from(folder, file) for key, file in files.items()}
-    cut = _cut(texts, known)
+    works = [path for path in (texts, known) if path is not None and are_works(path)]
+    left_out = [*unreadable_works(works)] if config.unreadable == "leave_out" else []
+    if not left_out:
+        check_readable(works)
+    cut = _cut(texts, known, left_out)
     entry = given["benchmarks"][TEXTS_SLUG] | located | {"title": texts.name or config.texts}
-    entry |= {"language": config.language or _language(texts)}
+    entry |= {"language": config.language or _language(texts, left_out)}
+    if left_out:
+        entry |= {"left_out": left_out}
     benchmarks = {TEXTS_SLUG: entry}
     if cut is not None:
-        benchmarks = {
-            TEXTS_SLUG: entry | {"cut": cut.to_json()},
-            WORKS_SLUG: entry | {"title": f"{entry['title']}, whole"},
-        }
+        benchmarks[TEXTS_SLUG] = entry | {"cut": cut.to_json()}
+    if config.whole_works is False:
+        for run in runs:
+            run.pop("extraction", None)
+        shown = [name for name in given["artifacts"] if not name.startswith("extraction")]
+        given = {**given, "artifacts": shown}
+    elif cut is not None:
         # passages are scored, and whole works are read for what the model gives back
+        benchmarks[WORKS_SLUG] = entry | {"title": f"{entry['title']}, whole"}
         reading = [run for run in runs if "extraction" in run]
-        runs += [
-            {"model": slug, "benchmark": WORKS_SLUG, "extraction": run.pop("extraction")} for run in reading
-        ]
+        for run in reading:
+            runs.append({"model": slug, "benchmark": WORKS_SLUG, "extraction": run.pop("extraction")})
     return {**given, "study": name, "models": models, "runs": runs, "benchmarks": benchmarks}
 
 
-def _cut(texts: Path, known: Path | None) -> Cut | None:
+def _cut(texts: Path, known: Path | None, left_out: Sequence[str]) -> Cut | None:
     """Return how works are cut into passages, None for files of passages."""
     if not are_works(texts) and (known is None or not are_works(known)):
         return None
@@ -110,7 +119,7 @@ def _cut(texts: Path, known: Path | None) -> Cut | None:
             "documents for both, or cut the works to the same length: pretrace cut --words 64 --most "
             f"20 --label {'none' if works == texts else '0'} {works} > passages.jsonl"
         )
-    return cut_of_sides(side_of(texts), side_of(known))
+    return cut_of_sides(side_of(texts, left_out), side_of(known, left_out))
 
 
 def _seen_from(folder: Path, path: str) -> str:
@@ -124,10 +133,10 @@ def _here(path: str, kind: str) -> str:
     return path if not kind else inside if not inside.startswith("..") else str(Path(path).resolve())
 
 
-def _language(path: Path) -> str:
+def _language(path: Path, left_out: Sequence[str]) -> str:
     """Return the language that the first texts' script shows; what cannot be read is told when the file is checked."""
     if are_works(path):
-        return next(iter(side_of(path).reports.values())).language
+        return next(iter(side_of(path, left_out).reports.values())).language
     try:
         texts = [str(row.get("text") or row.get("input")) for _, row in islice(rows(path), 50)]
     except InputError:

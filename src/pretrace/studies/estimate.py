@@ -11,57 +11,37 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.sources import BenchmarkEntry
-from pretrace.models.entries import AnswersModel, Api, ApiModel, HubModel
-from pretrace.questions.answering import ORDERS
-from pretrace.questions.known import QUESTION_METHODS
+from pretrace.models.entries import AnswersModel, ApiModel, HubModel
+from pretrace.studies.amounts import (
+    ASSUMED_TEXTS,
+    TOKENS_OF_A_TEXT,
+    WORDING,
+    Amounts,
+    Sizes,
+    amounts_of_answers,
+    amounts_of_passes,
+    slices_read,
+)
 from pretrace.studies.machine import gigabytes
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
 from pretrace.studies.registries import path_of
 from pretrace.studies.runs import WRITTEN
 from pretrace.studies.shared import FIRST, Model
-from pretrace.views import PARAPHRASES, VIEWS
+from pretrace.views import PARAPHRASES
 
 CARDS = {"A100": 250e12, "H100": 790e12, "H200": 790e12}
 """Operations a second of large products of matrices in bfloat16. Measured on an H200; an H100 computes as fast, and an
 A100 has 312 of the H200's 989 by their data sheets."""
 SHARES_OF_PEAK = ((160e6, 0.06), (1.1e9, 0.22), (7e9, 0.57), (30e9, 0.64))
 """(parameters, share of these operations that plain passes over short texts reach), measured on an H200."""
-TOKENS_A_WORD = {"en": 1.35, "zh": 1.4}
-"""About; Chinese words are jieba's."""
 BYTES_A_TOKEN = 4, 1.5
 """Bytes of UTF-8 of a token, about, where no tokenizer is here: of ASCII letters, and of others. SmolLM2's tokens have
 5.1 in speeches, 4.1 in licences, 3.8 in docstrings, and 1.6 in Chinese news."""
-TOKENS_OF_A_TEXT = 250
-"""Of benchmarks without lengths, about: MIMIR's texts have 100 to 200 words, code and mathematics more tokens."""
-ASSUMED_TEXTS = 2000
-"""Number of texts assumed for a subset if the registry does not state it."""
-ENCODINGS = 64
-"""Options that the 24 orders of a DE-COP question encode, those of a common beginning once."""
-PROMPT = 120
-"""Tokens of a question's wording."""
-WORDING = {"de_cop": 120, "completion": 50, "name_cloze": 190, "paraphrase": 90}
-"""Tokens of the prompts to APIs without a passage, about."""
 WHOLE: dict[str, Any] = {"subsets": None, "lengths": None}
 """The part of a benchmark that a request reads if it names none."""
 FORWARD = 2
 """Floating-point operations of a forward pass, per parameter and token."""
-STORED = 30
-"""Bytes of results for each token that passes read: 141 MB for 4.6 million in the embedded study."""
-
-
-class SizedSlice(NamedTuple):
-    """A subset and length of a benchmark. `stated`: its texts, None if not known; `tokens` of each, about."""
-
-    subset: str
-    length: int | None
-    stated: int | None
-    tokens: float
-
-    @property
-    def texts(self) -> int:
-        return ASSUMED_TEXTS if self.stated is None else self.stated
 
 
 class Job(NamedTuple):
@@ -110,16 +90,17 @@ class Job(NamedTuple):
 
 def operations_a_second(card: str, model: Model) -> float:
     """Return the operations a second of a model on a card: by its size, between the measured ones by its logarithm."""
-    size = math.log(model.entry.parameters or 1)
-    share = SHARES_OF_PEAK[0][1] if size < math.log(SHARES_OF_PEAK[0][0]) else SHARES_OF_PEAK[-1][1]
+    parameters = model.entry.parameters or 1
+    (_, share), *_, (largest, most) = SHARES_OF_PEAK
+    if parameters > largest:
+        share = most
     for (small, low), (large, high) in pairwise(SHARES_OF_PEAK):
-        if math.log(small) <= size <= math.log(large):
-            share = low + (high - low) * (size - math.log(small)) / math.log(large / small)
+        if small <= parameters <= large:
+            way = math.log(parameters / small) / math.log(large / small)
+            share = low + (high - low) * way
     return CARDS[card] * share
 
 
-Sizes = Mapping[tuple[str, int | None], Sequence[float]]
-"""The tokens of each text of a benchmark, by subset and length."""
 Counted = Mapping[str, Sizes]
 """Sizes of the benchmarks whose texts were counted, by slug."""
 
@@ -163,12 +144,23 @@ def measured(plan: Plan) -> dict[str, str]:
 
 def jobs_of(plan: Plan, known: Counted) -> list[Job]:
     """Return the jobs in which models read or are asked, those of the most GPU hours first."""
-    jobs = [_passes(pair, known.get(pair.benchmark_slug)) for pair in plan.reading_pairs]
+    jobs = []
+    for pair in plan.reading_pairs:
+        amounts = amounts_of_passes(pair, pair.requests, known.get(pair.benchmark_slug))
+        jobs.append(_job("passes", pair, amounts))
     for pair in plan.asking_pairs:
         if not isinstance(pair.model.entry, AnswersModel):
-            jobs.append(_questions(pair, known.get(pair.benchmark_slug)))
+            amounts = amounts_of_answers(pair, pair.answer_requests, known.get(pair.benchmark_slug))
+            jobs.append(_job("answers", pair, amounts))
     jobs += _paraphrases(plan, known)
     return sorted(jobs, key=lambda job: (-job.reserved("H100"), -job.dollars, str(job)))
+
+
+def _job(what: str, pair: Pair, amounts: Amounts) -> Job:
+    read = sum(amount.read for amount in amounts.values())
+    written = sum(amount.written for amount in amounts.values())
+    stored = sum(amount.stored for amount in amounts.values())
+    return Job(what, pair.model, pair.benchmark_slug, read, written, stored, pair.model.jobs)
 
 
 def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
@@ -181,12 +173,17 @@ def order_of_length(plan: Plan) -> dict[tuple[str, str], int]:
         for key in ((job.model.slug, job.benchmark), (job.model.slug, "")):
             hours[key] = max(hours[key], job.hours("H100"))
     ordered = sorted(hours, key=lambda key: (hours[key], key))
-    return {key: place * (FIRST - 1) // len(ordered) for place, key in enumerate(ordered)}
+    places = {}
+    for place, key in enumerate(ordered):
+        places[key] = place * (FIRST - 1) // len(ordered)
+    return places
 
 
 def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
     """Yield the paraphrases that models behind APIs write and the benchmarks do not bring."""
-    views = {(pair.benchmark_slug, view) for pair in plan.asking_pairs for view in pair.paraphrasers}
+    views: set[tuple[str, str]] = set()
+    for pair in plan.asking_pairs:
+        views |= {(pair.benchmark_slug, view) for view in pair.paraphrasers}
     for slug, view in sorted(views):
         benchmark = plan.benchmark(slug)
         if not view.startswith(WRITTEN) or view in benchmark.entry.views:
@@ -198,98 +195,6 @@ def _paraphrases(plan: Plan, known: Counted) -> Iterator[Job]:
             tokens = sum(place.texts * place.tokens for place in places)
             read, written = WORDING["paraphrase"] * texts + tokens, PARAPHRASES * tokens
             yield Job("paraphrases", writer, slug, read, written)
-
-
-def _passes(pair: Pair, sizes: Sizes | None) -> Job:
-    entry = pair.benchmark.entry
-    readings = set()
-    for request in pair.requests:
-        # no entry says how long texts are that exceed the context
-        if not request.reading.past_context:
-            places = slices_read(entry, request.to_json(), sizes)
-            readings |= {(place, request.reading) for place in places}
-    drawn = None if entry.prefix is None else entry.prefix.texts
-    most_after_shots = math.inf if drawn is None else 2 * drawn
-    read = written = stored = 0.0
-    for place, reading in readings:
-        texts: float = place.texts
-        shots = 0
-        if reading.shots:
-            shots = reading.shots.count
-            texts = min(texts, most_after_shots)
-        if reading.altered:
-            texts *= VIEWS[reading.altered].number or 1
-        stored += texts * place.tokens * STORED
-        if pair.model.is_local:  # the shots are read once
-            read += (texts + shots) * place.tokens
-        else:
-            read += texts * (1 + shots) * place.tokens
-            written += texts
-    return Job("passes", pair.model, pair.benchmark_slug, read, written, stored, pair.model.jobs)
-
-
-def _questions(pair: Pair, sizes: Sizes | None) -> Job:
-    entry = pair.model.entry
-    api = entry.api if isinstance(entry, ApiModel) else None
-    read = written = 0.0
-    for request in pair.answer_requests:
-        if QUESTION_METHODS[request["method"]].control:
-            continue
-        for place in slices_read(pair.benchmark.entry, request, sizes):
-            k = request["parameters"].get("k", place.tokens / 2)
-            each = _question(request["method"], place.tokens, k, api)
-            read += place.texts * each[0]
-            written += place.texts * each[1]
-    return Job("answers", pair.model, pair.benchmark_slug, read, written, shares=pair.model.jobs)
-
-
-def _question(method: str, tokens: float, k: float, api: Api | None) -> tuple[float, float]:
-    """Return the tokens that are read and written for the questions about one text."""
-    if api is None:
-        return (ENCODINGS * tokens if method == "de_cop" else 2 * k) + PROMPT, 0
-    from pretrace.questions import cloze, over_api
-
-    match method:
-        case "de_cop":
-            read = len(ORDERS) * (WORDING[method] + (1 + PARAPHRASES) * tokens)
-            return read, len(ORDERS) * (1 if api.top_logprobs else over_api.LETTER_TOKENS)
-        case "completion":
-            return WORDING[method] + k, k * over_api.MOST_TOKENS_A_WORD
-        case _:
-            return WORDING[method] + tokens, cloze.ANSWER_UNITS
-
-
-def slices_read(
-    entry: BenchmarkEntry, request: Mapping[str, Any], sizes: Sizes | None = None
-) -> list[SizedSlice]:
-    """Return the places that a request reads of a benchmark, by its texts, or by what its entry states."""
-    if sizes is not None:
-        return [
-            SizedSlice(subset, length, len(tokens), sum(tokens) / len(tokens))
-            for (subset, length), tokens in sizes.items()
-            if request["subsets"] is None or subset in request["subsets"]
-            if request["lengths"] is None or length in request["lengths"]
-        ]
-    words = TOKENS_A_WORD.get(entry.language, 1.35)
-    return [
-        SizedSlice(
-            subset,
-            length,
-            _stated_texts(entry, subset, length),
-            TOKENS_OF_A_TEXT if length is None else length * words,
-        )
-        for subset in request["subsets"] or entry.subsets or [""]
-        for length in request["lengths"] or entry.lengths or [None]
-    ]
-
-
-def _stated_texts(entry: BenchmarkEntry, subset: str, length: int | None) -> int | None:
-    """Return the number of texts of a subset and length, if the entry states it."""
-    expected = entry.expected
-    if entry.texts_of_a_length:
-        expected = {str(length): entry.texts_of_a_length // len(entry.subsets or [""])} | expected
-    keys = (f"{subset}/{length}", str(length), subset, "all")
-    return next((expected[key] for key in keys if key in expected), None)
 
 
 def assumptions(plan: Plan, known: Counted) -> list[str]:

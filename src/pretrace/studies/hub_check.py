@@ -68,19 +68,19 @@ def report(
     `partitions`: the file of a cluster's partitions, if jobs go to one.
     """
     fetchable = [answer for answer in answers if not answer.problem]
-    lines = ["| entry | repository | files | GB |", "|---|---|--:|--:|"] if fetchable else []
-    lines += [
-        f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |"
-        for answer in fetchable
-    ]
-    missing = [gone for artifact in plan.study.artifacts.values() for gone in artifact.missing]
-    left_out = [f"Left out: {gone.name}: {gone.reason}." for gone in missing]
+    lines = []
+    if fetchable:
+        lines += ["| entry | repository | files | GB |", "|---|---|--:|--:|"]
+    for answer in fetchable:
+        lines.append(f"| {answer.entry} | {answer.place} | {answer.files} | {answer.size / GIGABYTE:.2f} |")
+    if lines:
+        lines.append("")
+    left_out: dict[str, None] = {}
+    for artifact in plan.study.artifacts.values():
+        left_out |= dict.fromkeys(f"Left out: {gone.name}: {gone.reason}." for gone in artifact.missing)
+    lines += left_out
     total = sum(answer.size for answer in fetchable) / GIGABYTE
-    lines += [
-        *[""] * bool(lines),
-        *dict.fromkeys(left_out),
-        f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.",
-    ]
+    lines.append(f"{len(fetchable)} of {len(answers)} can be fetched, {total:,.1f} GB.")
     problems = [f"{answer.entry}: {answer.problem}" for answer in answers if answer.problem]
     if len(problems) > 1 and not fetchable:
         # most likely the network's fault

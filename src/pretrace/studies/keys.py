@@ -66,6 +66,12 @@ class Config(Keys):
     language: Maybe[Language] = None
     """Of the study `audit`: the language of the texts, an ISO 639-1 code (default, told by their script: Chinese,
     Japanese, Thai, Lao, Khmer or Burmese, else English)."""
+    unreadable: Maybe[Literal["stop", "leave_out"]] = None
+    """Of the study `audit`: what is done if works cannot be read: `stop` and name all of them (default), or `leave_out`
+    and go on with the others."""
+    whole_works: Maybe[bool] = None
+    """Of the study `audit`: read whole works, for what the model gives back of them (default, true). This takes most of
+    the time of an audit. The answer does not need it and comes first."""
     seed: Annotated[int, Field(ge=0)]
     """Seed of folds and samples."""
     resamples: Annotated[int, Field(ge=100)]

@@ -3,8 +3,7 @@
 A file that is not needed is [], as an input of a rule takes it. Parameters are plain JSON values in a fixed order.
 """
 
-import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -13,16 +12,15 @@ from pretrace.evaluation.statistics import STATISTICS
 from pretrace.methods import INPUTS, METHODS, altered_views, setting_name
 from pretrace.models.entries import AnswersModel, ApiModel
 from pretrace.questions.known import QUESTION_METHODS, question_settings
-from pretrace.runtime.left import share_left
 from pretrace.studies.audit_study import POSITIVE_CONTROL
 from pretrace.studies.runs import Run, view_writer
 from pretrace.studies.shared import Benchmark, Corpus, File, Model, priority
 from pretrace.studies.study import Study
 from pretrace.views import VIEWS
-from pretrace.views.readings import ZERO_ACCESS, PassRequest, Reading, Shots
+from pretrace.views.readings import ZERO_ACCESS, PassRequest, Prefix, Reading, Shots
 
-STARTING = 30
-"""Minutes that a job has at least, in which it loads its model."""
+Stage = Literal["passes", "answers"]
+"""The stages that several jobs of a pair may share."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +57,11 @@ class Pair:
     @property
     def prefix_kinds(self) -> set[str]:
         """The kinds of shots (`member`, `nonmember`, `zero_access`) that the passes ask for."""
-        return {request.reading.shots.prefix.kind for request in self.requests if request.reading.shots}
+        kinds = set()
+        for request in self.requests:
+            if request.reading.shots:
+                kinds.add(request.reading.shots.prefix.kind)
+        return kinds
 
     @property
     def draws_shots(self) -> bool:
@@ -78,17 +80,19 @@ class Pair:
     @property
     def completed_lengths(self) -> list[int]:
         """The lengths of the texts that are read after openings which the model completed itself."""
-        after_openings = [
-            request.lengths or self.benchmark.entry.lengths
-            for request in self.requests
-            if request.reading.shots and request.reading.shots.prefix.kind == ZERO_ACCESS
-        ]
-        return sorted({length for lengths in after_openings for length in lengths})
+        completed: set[int] = set()
+        for request in self.requests:
+            shots = request.reading.shots
+            if shots and shots.prefix.kind == ZERO_ACCESS:
+                completed.update(request.lengths or self.benchmark.entry.lengths)
+        return sorted(completed)
 
     @property
     def stored_views(self) -> list[str]:
         """The views of its readings that are stored tables, not functions of the text."""
-        names = set[str]().union(*[request.reading.views for request in self.requests])
+        names: set[str] = set()
+        for request in self.requests:
+            names |= request.reading.views
         return sorted(name for name in names if VIEWS[name].materialised)
 
     @property
@@ -103,15 +107,19 @@ class Pair:
     @property
     def methods(self) -> set[str]:
         """The methods of its runs, those that ask questions too."""
-        return {item.method for run in self.runs for item in run.methods + run.questions}
+        methods: set[str] = set()
+        for run in self.runs:
+            methods |= {item.method for item in run.methods + run.questions}
+        return methods
 
     def views_compared(self, methods: Collection[str]) -> set[str]:
         """Return the stored views that these methods compare texts with: neighbours, and options of questions."""
         views: set[str] = set()
-        if any(METHODS[method].input is INPUTS["neighbours"] for method in METHODS.keys() & set(methods)):
-            views.update(self.stored_views)
-        if any(QUESTION_METHODS[method].options for method in QUESTION_METHODS.keys() & set(methods)):
-            views.update(self.paraphrasers)
+        for method in methods:
+            if method in METHODS and METHODS[method].input is INPUTS["neighbours"]:
+                views.update(self.stored_views)
+            if method in QUESTION_METHODS and QUESTION_METHODS[method].options:
+                views.update(self.paraphrasers)
         return views
 
     def _views(self, names: Iterable[str]) -> list[str]:
@@ -133,14 +141,15 @@ class Pair:
                 requests += [_request(run, Reading(view, run.start_token)) for view in run.views]
                 continue
             if run.scores_texts:
-                requests += [request for view in run.views for request in requests_of_methods(run, view)]
+                for view in run.views:
+                    requests += requests_of_methods(run, view)
             requests += _requests_of_extraction(run)
-        if isinstance(entry := self.model.entry, ApiModel):
+        entry = self.model.entry
+        if isinstance(entry, ApiModel):
             most = "likeliest" if entry.api.top40 else "logprobs"
-            requests = [
-                replace(request, statistics=most) if request.statistics != "logprobs" else request
-                for request in requests
-            ]
+            for place, request in enumerate(requests):
+                if request.statistics != "logprobs":
+                    requests[place] = replace(request, statistics=most)
         return tuple(dict.fromkeys(requests))
 
     @cached_property
@@ -150,48 +159,54 @@ class Pair:
     @property
     def passes(self) -> File:
         """The manifest of the passes, if a method or a reference needs any."""
-        return self._in_shared("passes", "json") if self.requests else []
+        return self.output("passes") if self.requests else []
 
     @property
     def shares(self) -> list[str]:
         """The manifests of the jobs that share the texts, if several do."""
-        return self._shares("passes")
+        return self.shares_of("passes")
 
     @cached_property
     def method_inputs(self) -> dict[str, dict[str, str]]:
         """The file of each input that the runs name, by kind (`methods.INPUTS`) and name; neighbours have none."""
-        tokenizer = self.model.counting.name
-
-        def beside(model: str) -> Pair:
-            return pair_of(self.study, model, self.benchmark_slug)
-
-        special: dict[str, Callable[[str], File]] = {
-            "reference": lambda model: beside(model).passes,
-            "frequencies": lambda corpus: Corpus(self.study, corpus).counts(tokenizer),
-            "neighbours": lambda view: [],
-        }
         files: dict[str, dict[str, str]] = {}
         for need, kind in INPUTS.items():
-            file_of = special.get(need, lambda model, need=need: beside(model).stage_file(need))
-            names = sorted({name for run in self.run_parameters for name in kind.names(run)})
-            files[need] = {name: path for name in names if isinstance(path := file_of(name), str)}
+            names: set[str] = set()
+            for run in self.run_parameters:
+                names.update(kind.names(run))
+            files[need] = {}
+            for name in sorted(names):
+                path = self._input_file(need, name)
+                if isinstance(path, str):
+                    files[need][name] = path
         return files
+
+    def _input_file(self, need: str, name: str) -> File:
+        """Return the file of an input that runs name: of a reference model, a corpus or another stage of a model."""
+        if need == "neighbours":
+            return []
+        if need == "frequencies":
+            return Corpus(self.study, name).counts(self.model.counting.name)
+        beside = pair_of(self.study, name, self.benchmark_slug)
+        return beside.passes if need == "reference" else beside.stage_file(need)
 
     @property
     def method_input_files(self) -> list[str]:
-        return [path for by_name in self.method_inputs.values() for path in by_name.values()]
+        paths: list[str] = []
+        for by_name in self.method_inputs.values():
+            paths += by_name.values()
+        return paths
 
     @property
     def shadowed_lengths(self) -> list[int] | None:
         """The lengths of the texts that the shadow models of the model read, None for all."""
-        runs = [
-            run
-            for run in self.study.runs
-            if self.model_slug in run.shadows and run.benchmark == self.benchmark_slug
-        ]
-        if any(run.lengths is None for run in runs):
-            return None
-        return sorted({length for run in runs for length in run.lengths or ()})
+        lengths: set[int] = set()
+        for run in self.study.runs:
+            if self.model_slug in run.shadows and run.benchmark == self.benchmark_slug:
+                if run.lengths is None:
+                    return None
+                lengths.update(run.lengths)
+        return sorted(lengths)
 
     @property
     def extraction(self) -> dict[str, Any] | None:
@@ -216,19 +231,21 @@ class Pair:
     @property
     def answer_requests(self) -> list[dict[str, Any]]:
         """The questions: each question method in each of its settings, with its paraphraser ("" if it needs none)."""
-        return _without_repeats(
-            {
-                "method": item.method,
-                "parameters": parameters,
-                "setting": setting_name(item.method, parameters),
-                "paraphraser": run.paraphraser if QUESTION_METHODS[item.method].options else "",
-                "subsets": run.subsets,
-                "lengths": run.lengths,
-            }
-            for run in self.runs
-            for item in run.questions
-            for parameters in question_settings(item.method, item.parameters)
-        )
+        requests = []
+        for run in self.runs:
+            for item in run.questions:
+                paraphraser = run.paraphraser if QUESTION_METHODS[item.method].options else ""
+                for parameters in question_settings(item.method, item.parameters):
+                    request = {
+                        "method": item.method,
+                        "parameters": parameters,
+                        "setting": setting_name(item.method, parameters),
+                        "paraphraser": paraphraser,
+                        "subsets": run.subsets,
+                        "lengths": run.lengths,
+                    }
+                    requests.append(request)
+        return _without_repeats(requests)
 
     @property
     def paraphrasers(self) -> list[str]:
@@ -239,18 +256,18 @@ class Pair:
 
     @property
     def answers(self) -> File:
-        return self._in_shared("answers", "parquet") if self.asks_questions else []
+        return self.output("answers") if self.asks_questions else []
 
     @property
     def answer_shares(self) -> list[str]:
         """The records of the jobs that share the questions, if several do."""
-        return self._shares("answers")
+        return self.shares_of("answers")
 
     @property
     def answer_times(self) -> File:
         """The measured seconds of the questions; none if the answers were collected elsewhere."""
         elsewhere = isinstance(self.model.entry, AnswersModel)
-        return self._in_shared("answers", "json") if self.asks_questions and not elsewhere else []
+        return self._in_shared("answers", "times.parquet") if self.asks_questions and not elsewhere else []
 
     @property
     def calibration(self) -> File:
@@ -293,7 +310,10 @@ class Pair:
     @property
     def draws(self) -> list[int]:
         """The draws of shots that are evaluated."""
-        return sorted({draw for run in self.runs for draw in run.draws})
+        draws: set[int] = set()
+        for run in self.runs:
+            draws.update(run.draws)
+        return sorted(draws)
 
     def read_by(self, statistic: str) -> dict[str, File]:
         """Return the files that a statistic reads, by kind."""
@@ -321,25 +341,18 @@ class Pair:
         """Return the pair's file of a stage of the study's own: scores, shadows, metrics, tests, audit ..."""
         return f"results/{self.study.name}/{stage}/{self.model_slug}/{self.benchmark_slug}.parquet"
 
-    def minutes(self, stage: Literal["passes", "answers"], share: str, attempt: int) -> int:
-        """Return the minutes to ask for an attempt at the pair's passes or answers, or at a share of them.
+    def output(self, stage: Stage, share: str = "") -> str:
+        """Return the first output of the job of its passes or answers, or of a `share` of them, as `2of4`."""
+        if share:
+            return self._in_shared(stage, f"{share}.json")
+        return self._in_shared(stage, "json" if stage == "passes" else "parquet")
 
-        What a killed job did is stored, so the next asks for what is left, and within the limit of a cluster it goes
-        on from attempt to attempt. The job that joins shares finds everything stored.
-        """
-        name = f"{share}.json" if share else "json"
-        left = share_left(self._in_shared(stage, name))
-        if self._shares(stage) and not share:
-            left = 0.0
-        whole = self.model.resources.runtime
-        wanted = attempt * max(left * whole, min(whole, STARTING))
-        return min(math.ceil(wanted), self.study.settings.max_runtime)
-
-    def _shares(self, stage: str) -> list[str]:
+    def shares_of(self, stage: Stage) -> list[str]:
+        """Return the outputs of the jobs that share its passes or answers, if several do."""
         count = self.model.jobs
         if count == 1:
             return []
-        return [self._in_shared(stage, f"{number}of{count}.json") for number in range(1, count + 1)]
+        return [self.output(stage, f"{number}of{count}") for number in range(1, count + 1)]
 
     def _in_shared(self, stage: str, suffix: str) -> str:
         return f"results/{stage}/{self.model.name}/{self.benchmark.name}/{self.study.name}.{suffix}"
@@ -366,26 +379,23 @@ def shared_view(study: Study, benchmark: str, view: str) -> str:
 def requests_of_methods(run: Run, view: str) -> list[PassRequest]:
     """Return the passes that a run's methods need for a view: the text, its altered forms, the text after shots."""
     methods = [item.method for item in run.methods]
-    altered = [
-        name
-        for name in sorted(altered_views(methods, run.neighbours))
-        # a stored altered text is made of the benchmark's own texts
-        if view == "original" or not VIEWS[name].materialised
-    ]
-    needed = {need for item in run.methods for need in item.prefixes}
-    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
+    plain = Reading(view, run.start_token)
     # the mass of the 40 likeliest tokens takes a sort
     sorts = any("top40" in METHODS[method].needs for method in methods)
-    plain = Reading(view, run.start_token)
-    return [
-        _request(run, plain, statistics="top40" if sorts else "full"),
-        *(_request(run, replace(plain, altered=name)) for name in altered),
-        *(
-            _request(run, replace(plain, shots=Shots(prefix, draw, count, run.inner_start)))
-            for draw in run.draws
-            for prefix, count in prefixes
-        ),
-    ]
+    requests = [_request(run, plain, statistics="top40" if sorts else "full")]
+    for name in sorted(altered_views(methods, run.neighbours)):
+        # a stored altered text is made of the benchmark's own texts
+        if view == "original" or not VIEWS[name].materialised:
+            requests.append(_request(run, replace(plain, altered=name)))
+    needed: set[tuple[Prefix, int]] = set()
+    for item in run.methods:
+        needed.update(item.prefixes)
+    prefixes = sorted(needed, key=lambda need: (need[0].name, need[1]))
+    for draw in run.draws:
+        for prefix, count in prefixes:
+            shots = Shots(prefix, draw, count, run.inner_start)
+            requests.append(_request(run, replace(plain, shots=shots)))
+    return requests
 
 
 def _requests_of_extraction(run: Run) -> list[PassRequest]:

@@ -7,14 +7,14 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from pretrace.benchmarks.works import are_works, files_of_works, report_of, works_in
+from pretrace.benchmarks.works import are_works, files_of_works, stored_works
 from pretrace.models.entries import ApiModel
 from pretrace.render.artifact import SUFFIXES, Artifact, Panel
 from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
-from pretrace.studies.registries import cut_of, text_files_of
+from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -162,11 +162,11 @@ class Plan:
         return sorted(artifact.slug for artifact in self._rendered if artifact.kind in kinds)
 
     def _files_of(self, kind: str) -> list[str]:
-        return [
-            f"results/{self.study.name}/{kind}s/{slug}.{suffix}"
-            for slug in self.artifacts_of(kind)
-            for suffix in SUFFIXES[kind]
-        ]
+        files = []
+        for slug in self.artifacts_of(kind):
+            for suffix in SUFFIXES[kind]:
+                files.append(f"results/{self.study.name}/{kind}s/{slug}.{suffix}")
+        return files
 
     @cached_property
     def tables(self) -> list[str]:
@@ -192,7 +192,8 @@ class Plan:
         """
         paths = {os.path.normpath(target) for target in targets}
         files = {*self.tables, *self.figures, *self.records_of_rendering("all")}
-        if not paths <= files or _selects(self.study.settings.model_dump()) or self._has_run_whole:
+        is_selected = _selects(self.study.settings.model_dump())
+        if not paths <= files or is_selected or self._has_run_whole:
             return []
         return sorted({Path(path).stem for path in paths})
 
@@ -209,9 +210,9 @@ class Plan:
     @property
     def first(self) -> list[str]:
         """The files to look at of the artifacts that are made first."""
-        wanted = {f"tables/{slug}.md" for slug in self.study.first} | {
-            f"figures/{slug}.svg" for slug in self.study.first
-        }
+        wanted = set()
+        for slug in self.study.first:
+            wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
 
     @property
@@ -228,23 +229,23 @@ class Plan:
         artifact = self.study.artifacts[slug]
         pairs = self.pairs_of(artifact)
         entries = self.study.benchmarks.entries
-        benchmarks = {
-            pair.benchmark_slug: entries[pair.benchmark_slug].to_json(defaults=False) for pair in pairs
-        }
-        reads = [
-            [*key, path]
-            for *key, path in self._files_shown(artifact, pairs)
-            if key[0] in artifact.needs and isinstance(path, str)
-        ]
-        priority = FIRST * (slug in self.study.first)
-        files = [path for *_, path in reads]
+        benchmarks = {}
+        for pair in pairs:
+            entry = entries[pair.benchmark_slug]
+            benchmarks[pair.benchmark_slug] = entry.to_json(defaults=False)
+        reads = []
+        files = []
+        for kind, *of_pair, path in self._files_shown(artifact, pairs):
+            if kind in artifact.needs and isinstance(path, str):
+                reads.append([kind, *of_pair, path])
+                files.append(path)
         return Rendering(
             artifact.to_json("ablations"),
             reads,
             files,
             self._views_shown(artifact, pairs),
             benchmarks,
-            priority,
+            FIRST * (slug in self.study.first),
         )
 
     def views_of(self, slug: str) -> set[tuple[str, str]]:
@@ -279,10 +280,11 @@ class Plan:
                 "extraction": pair.extraction is None,
                 "letters": "published" in artifact.needs and pair.deltas is None,
             }
-            yield from (
-                (kind, *pair.slugs, pair.stage_file(kind)) for kind in OF_A_PAIR if not left_out.get(kind)
-            )
-            if pair.extraction is None and (whole := self._whole_works(pair)):
+            for kind in OF_A_PAIR:
+                if not left_out.get(kind):
+                    yield kind, *pair.slugs, pair.stage_file(kind)
+            whole = self._whole_works(pair) if pair.extraction is None else None
+            if whole:
                 yield "extraction", *pair.slugs, whole.stage_file("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
@@ -296,13 +298,13 @@ class Plan:
         """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
         entries = self.study.benchmarks.entries
         own = entries[pair.benchmark_slug]
-        pairs = (
-            other
-            for other in self.pairs
-            if other.model_slug == pair.model_slug and other.extraction
-            and text_files_of(entries[other.benchmark_slug]) == text_files_of(own)
-        )  # fmt: skip
-        return next(pairs, None) if cut_of(own) else None
+        if not cut_of(own):
+            return None
+        for other in self.pairs:
+            reads_whole = other.model_slug == pair.model_slug and other.extraction
+            if reads_whole and text_files_of(entries[other.benchmark_slug]) == text_files_of(own):
+                return other
+        return None
 
     # what the results rest on
 
@@ -311,39 +313,54 @@ class Plan:
         """The records of what was read of the hub: checkpoints, files of benchmarks, shards of corpora."""
         checkpoints = [str(model.checkpoint) for model in self.models_read]
         parts = sorted({benchmark.record(part) for benchmark, part in self.parts_fetched})
-        return [*checkpoints, *parts, *(record for corpus in self.corpora_read for record in corpus.records)]
+        shards: list[str] = []
+        for corpus in self.corpora_read:
+            shards += corpus.records
+        return [*checkpoints, *parts, *shards]
 
     @property
     def models_read(self) -> list[Model]:
         """The local models that read or are asked, and models of the hub that lend a tokenizer or make a view."""
         entries = self.study.models.entries
         models = {pair.model_slug for pair in self.reading_pairs + self.asking_pairs}
-        lending = {
-            Model(self.study, run.model).counting.slug
-            for run in self.study.runs
-            if run.corpora or isinstance(entries[run.model], ApiModel)
-        }
-        lending |= {view.writer.slug for view in self.stored_views if view.writer}
-        models |= {slug for slug in lending if entries[slug].source == "hub"}
-        return [model for slug in sorted(models) if (model := self.model(slug)).is_local]
+        lending = set()
+        for run in self.study.runs:
+            if run.corpora or isinstance(entries[run.model], ApiModel):
+                lending.add(Model(self.study, run.model).counting.slug)
+        for view in self.stored_views:
+            if view.writer:
+                lending.add(view.writer.slug)
+        for slug in lending:
+            if entries[slug].source == "hub":
+                models.add(slug)
+        read = [self.model(slug) for slug in sorted(models)]
+        return [model for model in read if model.is_local]
 
     @property
     def parts_fetched(self) -> list[tuple[Benchmark, str]]:
         """The benchmarks whose `texts`, or released `views`, are fetched, each with that part."""
         named = {run.benchmark for run in self.study.runs}
-        named |= {panel.benchmark for artifact in self._rendered for panel in artifact.panels}
-        benchmarks = [self.benchmark(slug) for slug in sorted(named)]
-        texts = [each for each in benchmarks if each.is_fetched and each.entry.path is None]
-        views = [view for view in self.stored_views if view.benchmark.is_fetched]
-        released = {view.benchmark.slug for view in views if view.source == view.benchmark.record("views")}
-        parts = [(benchmark, "texts") for benchmark in texts]
-        return parts + [(self.benchmark(slug), "views") for slug in sorted(released)]
+        for artifact in self._rendered:
+            named.update(panel.benchmark for panel in artifact.panels)
+        parts = []
+        for slug in sorted(named):
+            benchmark = self.benchmark(slug)
+            if benchmark.is_fetched and benchmark.entry.path is None:
+                parts.append((benchmark, "texts"))
+        released = set()
+        for view in self.stored_views:
+            if view.benchmark.is_fetched and view.source == view.benchmark.record("views"):
+                released.add(view.benchmark.slug)
+        for slug in sorted(released):
+            parts.append((self.benchmark(slug), "views"))
+        return parts
 
     @property
     def corpora_read(self) -> list[Corpus]:
-        return [
-            self.corpus(slug) for slug in sorted({slug for run in self.study.runs for slug in run.corpora})
-        ]
+        named: set[str] = set()
+        for run in self.study.runs:
+            named.update(run.corpora)
+        return [self.corpus(slug) for slug in sorted(named)]
 
     # the seal of an audit
 
@@ -362,16 +379,17 @@ class Plan:
         `works` has the SHA-256 of the text that was read of each work: the files alone do not say how they were read.
         """
         study = self.study
+        models: dict[str, Any] = {}
+        benchmarks: dict[str, Any] = {}
+        for run in study.runs:
+            models[run.model] = study.models.entries[run.model].to_json(defaults=False)
+            benchmarks[run.benchmark] = study.benchmarks.entries[run.benchmark].to_json(defaults=False)
         keys = ("seed", "resamples", "threads", "batch_tokens", "device")
-        models = sorted({run.model for run in study.runs})
-        benchmarks = sorted({run.benchmark for run in study.runs})
         return {
             "study": study.name,
             "runs": [run.for_jobs() for run in study.runs],
-            "models": {slug: study.models.entries[slug].to_json(defaults=False) for slug in models},
-            "benchmarks": {
-                slug: study.benchmarks.entries[slug].to_json(defaults=False) for slug in benchmarks
-            },
+            "models": dict(sorted(models.items())),
+            "benchmarks": dict(sorted(benchmarks.items())),
             "settings": {key: config[key] for key in keys},
             "works": self._texts_of_works(),
         }
@@ -379,9 +397,11 @@ class Plan:
     def _texts_of_works(self) -> dict[str, str]:
         """Return the SHA-256 of the text of each of the user's works, by its folder's name and its own."""
         texts = {}
-        for path in filter(are_works, self._text_paths):
-            for work in works_in(path)[0]:
-                texts[f"{path.name}/{work.name}"] = report_of(work).sha256
+        for slug in sorted({run.benchmark for run in self.study.runs}):
+            entry = self.study.benchmarks.entries[slug]
+            for path in filter(are_works, text_files_of(entry)):
+                for work, read in stored_works(path, left_out_of(entry)):
+                    texts[f"{path.name}/{work.name}"] = read.report.sha256
         return texts
 
     @property

@@ -104,6 +104,11 @@ def cut_of(entry: BenchmarkEntry) -> Cut | None:
     return entry.cut if isinstance(entry, LocalEntry) else None
 
 
+def left_out_of(entry: BenchmarkEntry) -> list[str]:
+    """Return the names of the user's own works that are not read."""
+    return entry.left_out if isinstance(entry, LocalEntry) else []
+
+
 def path_of(entry: Entry) -> str | None:
     """Return the user's own file or folder that an entry is read from."""
     return getattr(entry, "path", None)
@@ -164,12 +169,16 @@ def _load(kind: str, folder: Path, written: Mapping[str, Any], study: str, study
     registered = parse_entries(read_yaml(path), SOURCES[kind], str(path))
     if hidden := sorted(written.keys() & registered.keys()):
         raise InputError(f"{study_path}: {kind}.{hidden[0]} is already in {path}; give yours another slug.")
-    entries = {slug: _with_paths(entry, path) for slug, entry in registered.items()}
-    entries |= {slug: _with_paths(entry, study_path) for slug, entry in written.items()}
-    shared = {slug: slug for slug in registered} | {slug: f"{study}~{slug}" for slug in written}
-    places = {slug: f"{path}: {slug}" for slug in registered}
-    places |= {slug: f"{study_path}: {kind}.{slug}" for slug in written}
-    return Registry(kind, entries, shared, places)
+    registry: Registry[Any] = Registry(kind, {})
+    for slug, entry in registered.items():
+        registry.entries[slug] = _with_paths(entry, path)
+        registry.shared[slug] = slug
+        registry.places[slug] = f"{path}: {slug}"
+    for slug, entry in written.items():
+        registry.entries[slug] = _with_paths(entry, study_path)
+        registry.shared[slug] = f"{study}~{slug}"
+        registry.places[slug] = f"{study_path}: {kind}.{slug}"
+    return registry
 
 
 def _with_paths(entry: Entry, file: Path) -> Entry:
@@ -178,13 +187,13 @@ def _with_paths(entry: Entry, file: Path) -> Entry:
     def located(path: str) -> str:
         return os.path.normpath(path if Path(path).is_absolute() else file.parent / path)
 
-    given = {
-        key: located(value) for key, value in entry.set_fields().items() if key in ("known", "path", "scores")
-    }
-    views: dict[str, Any] = {}
+    changes: dict[str, Any] = {}
+    for key, value in entry.set_fields().items():
+        if key in ("known", "path", "scores"):
+            changes[key] = located(value)
     if isinstance(entry, BenchmarkEntry) and entry.views:
-        views = {"views": {view: located(path) for view, path in entry.views.items()}}
-    return entry.model_copy(update=given | views) if given or views else entry
+        changes["views"] = {view: located(path) for view, path in entry.views.items()}
+    return entry.model_copy(update=changes) if changes else entry
 
 
 def downloads_named(entry: Entry) -> dict[str, str]:

@@ -59,16 +59,14 @@ def sealed(seals: Sequence[Seal], plan: Mapping[str, Any], *, time: str, scores_
     if seals and seals[-1]["sha256"] == sha256:
         return list(seals)
     changes = changed(seals[-1]["plan"], plan) if seals else []
-    return [
-        *seals,
-        {
-            "sha256": sha256,
-            "sealed": time,
-            "scores_existed": scores_existed,
-            "changes": changes,
-            "plan": dict(plan),
-        },
-    ]
+    seal = {
+        "sha256": sha256,
+        "sealed": time,
+        "scores_existed": scores_existed,
+        "changes": changes,
+        "plan": dict(plan),
+    }
+    return [*seals, seal]
 
 
 def short_names(paths: Iterable[Path]) -> dict[str, Path]:
@@ -84,15 +82,15 @@ def short_names(paths: Iterable[Path]) -> dict[str, Path]:
 def changed(before: Any, after: Any, where: str = "") -> list[str]:
     """Return the places in which two plans differ, as `settings.seed`."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        keys = sorted(before.keys() | after.keys())
-        return [
-            place
-            for key in keys
-            for place in changed(before.get(key), after.get(key), f"{where}.{key}".lstrip("."))
-        ]
+        places = []
+        for key in sorted(before.keys() | after.keys()):
+            places += changed(before.get(key), after.get(key), f"{where}.{key}".lstrip("."))
+        return places
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
-        pairs = enumerate(zip(before, after, strict=True))
-        return [place for number, pair in pairs for place in changed(*pair, f"{where}.{number}")]
+        places = []
+        for number, value in enumerate(before):
+            places += changed(value, after[number], f"{where}.{number}")
+        return places
     return [] if before == after else [where]
 
 
@@ -138,10 +136,13 @@ def told_on_cover(seals: Sequence[Seal], citation: str) -> list[tuple[str, str]]
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
     """Return how many `others` (seals by study) audited the same texts or model: the best of many does not count."""
     plan = seals[-1]["plan"]
-    texts, models = (
-        {name for name, own in others.items() if any(_shared(plan, seal["plan"], key) for seal in own)}
-        for key in ("files", "checkpoints")
-    )
+    texts, models = set(), set()
+    for name, own in others.items():
+        for seal in own:
+            if _shared(plan, seal["plan"], "files"):
+                texts.add(name)
+            if _shared(plan, seal["plan"], "checkpoints"):
+                models.add(name)
     if not texts | models:
         return []
     audits = count_noun(len(texts | models), "other audit")
@@ -159,24 +160,23 @@ def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool
 def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
     """Return what a page says of a study's seals: (heading, text), every seal in order with its own SHA-256."""
     plan = seals[-1]["plan"]
-    texts = "; ".join(f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items()))
-    models = "; ".join(
-        f"{name} {about.get('hub', '')} {about.get('commit') or about.get('digest', '')}".strip()
-        for name, about in sorted(plan["checkpoints"].items())
-    )
-    late = any(seal["scores_existed"] for seal in seals)
-    changed_late = any(seal["scores_existed"] for seal in seals[1:])
-    warning = "plan changed after scores" if changed_late else "plan sealed after scores"
-    return [
-        *[("Warning", warning)] * late,
-        *(
-            (f"Seal {number}" if len(seals) > 1 else "Seal", _seal_told(seal))
-            for number, seal in enumerate(seals, 1)
-        ),
-        ("Texts", texts),
-        ("Models", models),
-        ("Versions", ", ".join(f"{name} {version}" for name, version in sorted(plan["versions"].items()))),
-    ]
+    lines = []
+    if any(seal["scores_existed"] for seal in seals):
+        changed_late = any(seal["scores_existed"] for seal in seals[1:])
+        lines.append(("Warning", "plan changed after scores" if changed_late else "plan sealed after scores"))
+    for number, seal in enumerate(seals, 1):
+        heading = f"Seal {number}" if len(seals) > 1 else "Seal"
+        lines.append((heading, _seal_told(seal)))
+    texts = [f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items())]
+    models = []
+    for name, about in sorted(plan["checkpoints"].items()):
+        commit = about.get("commit") or about.get("digest", "")
+        models.append(f"{name} {about.get('hub', '')} {commit}".strip())
+    versions = [f"{name} {version}" for name, version in sorted(plan["versions"].items())]
+    lines.append(("Texts", "; ".join(texts)))
+    lines.append(("Models", "; ".join(models)))
+    lines.append(("Versions", ", ".join(versions)))
+    return lines
 
 
 def _seal_told(seal: Seal) -> str:

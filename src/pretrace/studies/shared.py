@@ -46,20 +46,32 @@ FIRST = 1000
 @cache
 def before_first(study: Study) -> frozenset[tuple[str, str]]:
     """Return what the study's first artifacts wait for: (kind, slug) of models, benchmarks and corpora; pairs."""
-    pairs = {panel.pair for slug in study.first for panel in study.artifacts[slug].panels}
-    runs = [run for pair in pairs for run in study.runs_by_pair.get(pair, [])]
-    pairs |= {(reference, run.benchmark) for run in runs for reference in run.references}
+    shown: set[tuple[str, str]] = set()
+    for slug in study.first:
+        shown.update(panel.pair for panel in study.artifacts[slug].panels)
+
+    pairs = set(shown)
+    corpora = set()
+    for pair in shown:
+        for run in study.runs_by_pair.get(pair, []):
+            pairs.update((reference, run.benchmark) for reference in run.references)
+            corpora.update(run.corpora)
+
     models = {model for model, _ in pairs}
-    trainings = [
-        entry.training for model in models if isinstance(entry := study.models.entries[model], TrainedModel)
-    ]
-    slugs = {
-        "models": models | {training.start for training in trainings if training.start},
-        "benchmarks": {benchmark for _, benchmark in pairs} | {training.benchmark for training in trainings},
-        "corpora": {corpus for run in runs for corpus in run.corpora}
-        | {training.tokenizer_corpus for training in trainings if training.tokenizer_corpus},
-    }
-    return frozenset(pairs | {(kind, slug) for kind in slugs for slug in slugs[kind]})
+    benchmarks = {benchmark for _, benchmark in pairs}
+    for model in sorted(models):
+        entry = study.models.entries[model]
+        if isinstance(entry, TrainedModel):
+            benchmarks.add(entry.training.benchmark)
+            if entry.training.start:
+                models.add(entry.training.start)
+            if entry.training.tokenizer_corpus:
+                corpora.add(entry.training.tokenizer_corpus)
+
+    waited = set(pairs)
+    for kind, slugs in (("models", models), ("benchmarks", benchmarks), ("corpora", corpora)):
+        waited.update((kind, slug) for slug in slugs)
+    return frozenset(waited)
 
 
 def priority(study: Study, *waited: str) -> int:
@@ -428,9 +440,16 @@ def asked_for(entry: E, record: str, pins: Pins, part: str = "texts") -> E:
     """
     repositories = entry.repositories() if isinstance(entry, OnHub) else {}
     key = "views_revision" if part == "views" and "views_revision" in repositories else "revision"
-    pin = pins.get("models" if isinstance(entry, HubModel) else "datasets", {}).get(repositories.get(key, ""))
+    kind = "models" if isinstance(entry, HubModel) else "datasets"
+    pin = pins.get(kind, {}).get(repositories.get(key, ""))
     if pin is None:
         return entry
-    fetched = repositories_of(Path(record)) if Path(record).is_file() else []
-    revision = next((read.revision for read in fetched if pin in (read.commit, read.revision)), pin)
-    return entry if revision == getattr(entry, key) else entry.model_copy(update={key: revision})
+    revision = pin
+    if Path(record).is_file():
+        of_pin = [
+            read.revision for read in repositories_of(Path(record)) if pin in (read.commit, read.revision)
+        ]
+        revision = of_pin[0] if of_pin else pin
+    if revision == getattr(entry, key):
+        return entry
+    return entry.model_copy(update={key: revision})

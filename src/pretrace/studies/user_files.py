@@ -27,7 +27,7 @@ from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer
 from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
-from pretrace.studies.registries import cut_of, text_files_of
+from pretrace.studies.registries import cut_of, left_out_of, text_files_of
 from pretrace.studies.study import Study, load_study
 
 CHECKED = "PRETRACE_CHECKED"
@@ -141,7 +141,10 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     for slug in sorted({run.benchmark for run in study.runs}):
         if files := text_files_of(study.benchmarks.entries[slug]):
             texts = check_texts(
-                *files, metrics=plan.needs_classes(slug), cut=cut_of(study.benchmarks.entries[slug])
+                *files,
+                metrics=plan.needs_classes(slug),
+                cut=cut_of(study.benchmarks.entries[slug]),
+                left_out=left_out_of(study.benchmarks.entries[slug]),
             )
             _check_chosen(study, slug, {text.slice for text in texts})
     for pair in plan.asking_pairs:
@@ -194,7 +197,12 @@ def _remarks(plan: Plan) -> Iterator[str]:
             known_texts = next(reversed(text_files_of(entries[known])), None)
             entry = entries[slug]
             yield from check_audit(
-                files[0], known_texts, entry.language, cut_of(entry), randomised=entry.randomised
+                files[0],
+                known_texts,
+                entry.language,
+                cut_of(entry),
+                left_out_of(entry),
+                randomised=entry.randomised,
             )
 
 
@@ -219,8 +227,8 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     read = {}
     for slug in (TEXTS_SLUG, WORKS_SLUG):
         if slug in entries:
-            cut = cut_of(entries[slug])
-            read[slug] = texts_of(*(given_rows(path, cut) for path in text_files_of(entries[slug])))
+            cut, left_out = cut_of(entries[slug]), left_out_of(entries[slug])
+            read[slug] = texts_of(*(given_rows(path, cut, left_out) for path in text_files_of(entries[slug])))
     texts = read[TEXTS_SLUG]
     suspects, known = (
         [text for text in texts if (text.label == 0) == is_known] for is_known in (False, True)
@@ -252,7 +260,7 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
 def _works_told(entry: BenchmarkEntry) -> Iterator[str]:
     cut = cut_of(entry)
     assert cut is not None
-    ours, theirs = map(side_of, text_files_of(entry))
+    ours, theirs = (side_of(path, left_out_of(entry)) for path in text_files_of(entry))
     return plan_of_works(ours, theirs, cut)
 
 

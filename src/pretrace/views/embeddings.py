@@ -8,7 +8,7 @@ is common to all words and would hide their differences.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +45,10 @@ class Replaceable:
     nearest: dict[Span, list[str]]
 
     def with_replaced(self, count: int, rng: random.Random) -> str:
-        places = draw_sample(rng, list(self.nearest), count)
-        new = {span: in_case_of(rng.choice(self.nearest[span]), self.text[slice(*span)]) for span in places}
+        new = {}
+        for start, end in draw_sample(rng, list(self.nearest), count):
+            word = rng.choice(self.nearest[start, end])
+            new[start, end] = in_case_of(word, self.text[start:end])
         return replace_spans(self.text, new)
 
 
@@ -67,10 +69,14 @@ def synonyms_by_embeddings(
     replaceable = _replaceable(texts, embeddings, tokenizer)
     counts = [share_of(text.words, percent) for text in replaceable]
     _log_short(replaceable, counts)
-    return [
-        [text.with_replaced(count, random.Random(f"{seed}-{variant}")) for variant in range(variants)]
-        for text, count, seed in zip(replaceable, counts, seeds, strict=True)
-    ]
+    made = []
+    for text, count, seed in zip(replaceable, counts, seeds, strict=True):
+        of_text = []
+        for variant in range(variants):
+            rng = random.Random(f"{seed}-{variant}")
+            of_text.append(text.with_replaced(count, rng))
+        made.append(of_text)
+    return made
 
 
 def neighbours_by_embeddings(
@@ -86,12 +92,16 @@ def neighbours_by_embeddings(
     neighbours = []
     for text, swaps, seed in zip(replaceable, counts, seeds, strict=True):
         rng = random.Random(seed)
-        neighbours.append([text.with_replaced(swaps, rng) for _ in range(count)] if text.nearest else [])
+        wanted = count if text.nearest else 0
+        neighbours.append([text.with_replaced(swaps, rng) for _ in range(wanted)])
     return neighbours
 
 
 def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
-    if short := sum(len(text.nearest) < count for text, count in zip(texts, counts, strict=True)):
+    short = 0
+    for text, count in zip(texts, counts, strict=True):
+        short += len(text.nearest) < count
+    if short:
         log.warning(
             "%d of %d texts have fewer words to replace than asked; all were replaced", short, len(texts)
         )
@@ -99,32 +109,60 @@ def _log_short(texts: Sequence[Replaceable], counts: Sequence[int]) -> None:
 
 def _replaceable(texts: Sequence[str], embeddings: EmbeddingTable, tokenizer: Any) -> list[Replaceable]:
     """Find the replaceable words of texts; each distinct word is compared with the vocabulary once."""
-    chinese = [is_chinese(text) for text in texts]
-    tokens = {kind: _one_token_words(tokenizer, chinese=kind) for kind in set(chinese)}
-    spans = [word_spans(text) for text in texts]
-    places: list[dict[Span, str]] = []
-    for text, kind, words in zip(texts, chinese, spans, strict=True):
-        lowered = {span: text[slice(*span)].lower() for span in (core(text, word) for word in words)}
-        places.append({span: word for span, word in lowered.items() if word in tokens[kind]})
-    nearest: dict[str, list[str]] = {}  # no word is of both kinds
-    for replaceable in tokens.values():
-        wanted = {word for place in places for word in place.values() if word in replaceable}
-        nearest |= _nearest_words(sorted(wanted), replaceable, embeddings)
-    return [
-        Replaceable(text, len(words), {span: nearest[word] for span, word in place.items() if nearest[word]})
-        for text, words, place in zip(texts, spans, places, strict=True)
-    ]
+    vocabularies: dict[bool, dict[str, int]] = {}
+    wanted: dict[bool, set[str]] = {}
+    found: list[_Found] = []
+    for text in texts:
+        chinese = is_chinese(text)
+        if chinese not in vocabularies:
+            vocabularies[chinese] = _one_token_words(tokenizer, chinese=chinese)
+            wanted[chinese] = set()
+        spans = word_spans(text)
+        places = {}
+        for span in spans:
+            start, end = core(text, span)
+            word = text[start:end].lower()
+            if word in vocabularies[chinese]:
+                places[start, end] = word
+        found.append(_Found(text, len(spans), places))
+        wanted[chinese].update(places.values())
+    # no word is of both kinds
+    nearest: dict[str, list[str]] = {}
+    for chinese, words in wanted.items():
+        nearest |= _nearest_words(sorted(words), vocabularies[chinese], embeddings)
+    replaceable = []
+    for of_text in found:
+        of_places = {span: nearest[word] for span, word in of_text.places.items() if nearest[word]}
+        replaceable.append(Replaceable(of_text.text, of_text.words, of_places))
+    return replaceable
+
+
+class _Found(NamedTuple):
+    """A text, its number of words, and the lower-case words that are one token, by their places."""
+
+    text: str
+    words: int
+    places: dict[Span, str]
 
 
 def _one_token_words(tokenizer: Any, *, chinese: bool) -> dict[str, int]:
     """Return word -> token id of the lower-case words, no function words, that are one token inside a text."""
-    written = {text.strip() for text in tokenizer.batch_decode([[id] for id in range(len(tokenizer))])}
-    plain = {word for word in written if word.isalpha() and word == word.lower()} - function_words()
-    words = sorted(word for word in plain if len(word) >= _SHORTEST[chinese] and is_chinese(word) == chinese)
+    decoded = tokenizer.batch_decode([[id] for id in range(len(tokenizer))])
+    plain = set()
+    for text in decoded:
+        word = text.strip()
+        is_plain = word.isalpha() and word == word.lower()
+        if is_plain and len(word) >= _SHORTEST[chinese] and is_chinese(word) == chinese:
+            plain.add(word)
+    words = sorted(plain - function_words())
     before = "\n" if chinese else "a "
     encoded = tokenizer([before + word for word in words], add_special_tokens=False)["input_ids"]
     lead = len(tokenizer(before.strip(" "), add_special_tokens=False)["input_ids"])
-    return {word: ids[lead] for word, ids in zip(words, encoded, strict=True) if len(ids) == lead + 1}
+    tokens = {}
+    for word, ids in zip(words, encoded, strict=True):
+        if len(ids) == lead + 1:
+            tokens[word] = ids[lead]
+    return tokens
 
 
 def _nearest_words(
@@ -145,5 +183,6 @@ def _nearest_words(
         cosines = table[own] @ table.T
         cosines[range(len(part)), own] = -np.inf
         best = torch.from_numpy(cosines).topk(min(NEAREST, len(words) - 1)).indices.tolist()
-        nearest |= {word: [words[row] for row in others] for word, others in zip(part, best, strict=True)}
+        for word, others in zip(part, best, strict=True):
+            nearest[word] = [words[row] for row in others]
     return nearest

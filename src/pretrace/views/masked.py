@@ -104,8 +104,12 @@ def encode_words(text: str, tokenizer: Any, model: Any) -> _Encoded:
         return_offsets_mapping=True,
         return_special_tokens_mask=True,
     )
-    indices = [i for i, special in enumerate(encoding["special_tokens_mask"]) if not special]
-    return _Encoded(encoding["input_ids"], indices, [tuple(encoding["offset_mapping"][i]) for i in indices])
+    indices, places = [], []
+    for i, special in enumerate(encoding["special_tokens_mask"]):
+        if not special:
+            indices.append(i)
+            places.append(tuple(encoding["offset_mapping"][i]))
+    return _Encoded(encoding["input_ids"], indices, places)
 
 
 def _swaps(text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int) -> list[Swap]:
@@ -113,12 +117,18 @@ def _swaps(text: str, encoded: _Encoded, model: Any, tokenizer: Any, seed: int) 
     special = set(tokenizer.all_special_ids)
     swaps = []
     candidates = candidates_of(encoded, model, seed)
-    for place, ((own, *others), (p_own, *probabilities)) in zip(encoded.places, candidates, strict=True):
-        for id, probability in zip(others, probabilities, strict=True):
-            if id != own and id not in special:
-                word = in_case_of(tokenizer.decode([id]).replace("##", "").strip(), text[slice(*place)][:1])
-                swaps.append(Swap(place, word, probability / (1 - p_own if p_own < 1 else 0.1)))
-                break
+    for (start, end), (ids, probabilities) in zip(encoded.places, candidates, strict=True):
+        own, *others = ids
+        p_own, *p_others = probabilities
+        # the authors' floor, where the model is certain of the token
+        p_not_own = 1 - p_own if p_own < 1 else 0.1
+        for id, probability in zip(others, p_others, strict=True):
+            if id == own or id in special:
+                continue
+            written = tokenizer.decode([id]).replace("##", "").strip()
+            word = in_case_of(written, text[start:end][:1])
+            swaps.append(Swap((start, end), word, probability / p_not_own))
+            break
     return swaps
 
 
@@ -143,12 +153,11 @@ def candidates_of(encoded: _Encoded, model: Any, seed: int) -> Iterator[tuple[li
             logits = model(inputs_embeds=batch).logits[each, places].float()
             probabilities = torch.softmax(logits, dim=-1)
             best = probabilities.topk(min(CANDIDATES, probabilities.shape[1]), dim=-1)
-            own = probabilities.gather(1, ids[places, None])
-            yield from zip(
-                torch.cat([ids[places, None], best.indices], dim=1).tolist(),
-                torch.cat([own, best.values], dim=1).tolist(),
-                strict=True,
-            )
+            own_ids = ids[places, None]
+            own = probabilities.gather(1, own_ids)
+            candidates = torch.cat([own_ids, best.indices], dim=1).tolist()
+            their_probabilities = torch.cat([own, best.values], dim=1).tolist()
+            yield from zip(candidates, their_probabilities, strict=True)
 
 
 def dropout_noise(places: int, width: int, seed: int) -> "torch.Tensor":
@@ -166,7 +175,14 @@ def _likeliest(text: str, swaps: list[Swap], count: int, rng: np.random.Generato
     size = max(1, share_of(len(swaps), NEIGHBOUR_PERCENT))
     orders = rng.permuted(np.tile(np.arange(len(swaps)), (TRIALS, 1)), axis=1)
     choices = np.unique(np.sort(orders[:, :size], axis=1), axis=0)
-    weights = np.array([swap.weight for swap in swaps])[choices].sum(axis=1)
-    ranked = ([swaps[i] for i in choices[row]] for row in np.argsort(-weights, kind="stable"))
-    texts = (replace_spans(text, {swap.place: swap.word for swap in chosen}) for chosen in ranked)
-    return list(dict.fromkeys(texts))[:count]
+    weights = np.array([swap.weight for swap in swaps])
+    summed = weights[choices].sum(axis=1)
+    neighbours: list[str] = []
+    for row in np.argsort(-summed, kind="stable"):
+        chosen = [swaps[i] for i in choices[row]]
+        neighbour = replace_spans(text, {swap.place: swap.word for swap in chosen})
+        if neighbour not in neighbours:
+            neighbours.append(neighbour)
+        if len(neighbours) == count:
+            break
+    return neighbours

@@ -102,11 +102,12 @@ def _shots(of_subset: "pd.DataFrame", subset: str, pool: int, seed: tuple[int, i
             if not (chosen and leading):
                 _check_pool(pool, len(texts), where, length)
                 chosen = _order(texts, "prefix", *seed)[:pool]
-            yield from _rows(length, kind, [leading[length][id] for id in chosen] if leading else chosen)
+            ids = [leading[length][id] for id in chosen] if leading else chosen
+            yield from _rows(length, kind, ids)
 
 
 def _texts_of(kind: str, subset: str) -> str:
-    return f"{kind} texts{f' of {subset}' if subset else ''}"
+    return f"{kind} texts of {subset}" if subset else f"{kind} texts"
 
 
 def _check_pool(pool: int, count: int, where: str, length: int | None) -> None:
@@ -125,7 +126,8 @@ def _authors_draw(of_subset: "pd.DataFrame", subset: str, pool: int) -> Iterator
     """
     for length in dict.fromkeys(whole_numbers(of_subset["length"])):
         # the code seeds anew for each length
-        rng, texts = random.Random(42), of_subset[of_length(of_subset, length)]
+        rng = random.Random(42)
+        texts = of_subset[of_length(of_subset, length)]
         for kind, label in PREFIX_KINDS.items():
             ids = sorted(texts.loc[texts["label"].eq(label), "text_id"])
             _check_pool(pool, len(ids), _texts_of(kind, subset), length)
@@ -139,9 +141,8 @@ def _evaluation_texts(
     of_subset: "pd.DataFrame", shots: Iterable[Row], texts: int, seed: int
 ) -> Iterator[Row]:
     """Yield `texts` of each class and length that overlap no shot; the same in all draws where possible."""
-    left = of_subset[
-        ~of_subset["text_id"].isin(overlapping_ids(of_subset, [row["text_id"] for row in shots]))
-    ]
+    overlapping = overlapping_ids(of_subset, [row["text_id"] for row in shots])
+    left = of_subset[~of_subset["text_id"].isin(overlapping)]
     for (length, label), cell in left.groupby(["length", "label"], dropna=False):
         if len(cell) < texts:
             raise InputError(
@@ -212,7 +213,9 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
     for document, text in zip(given["document"], map(_space_words, given["text"]), strict=True):
         runs[document].update(_runs(text))
         whole[document].append(text)
-    everything = [text for texts in whole.values() for text in texts]
+    everything: list[str] = []
+    for spaced in whole.values():
+        everything += spaced
     equal = set(given["text"])
 
     def overlaps(text: str, document: str) -> bool:
@@ -224,18 +227,25 @@ def overlapping_ids(benchmark: "pd.DataFrame", text_ids: Iterable[str]) -> set[s
         others = [*whole[document], *whole[""]] if document else everything
         return any(own in other or other in own for other in others)
 
+    ids = set()
     columns = (benchmark[column] for column in ("text_id", "text", "document"))
-    return {id for id, text, document in zip(*columns, strict=True) if overlaps(text, document)}
+    for id, text, document in zip(*columns, strict=True):
+        if overlaps(text, document):
+            ids.add(id)
+    return ids
 
 
 def _space_words(text: str) -> str:
     """Return the words of a text, or Chinese characters, with a space before and after each."""
-    return f" {' '.join(''.join(text.split()) if is_chinese(text) else text.split())} "
+    words = text.split()
+    units = "".join(words) if is_chinese(text) else words
+    return f" {' '.join(units)} "
 
 
 def _runs(spaced: str) -> Iterator[tuple[str, ...]]:
     units = tuple(spaced.split(" ")[1:-1])
-    return (units[i : i + OVERLAP] for i in range(len(units) - OVERLAP + 1))
+    for start in range(len(units) - OVERLAP + 1):
+        yield units[start : start + OVERLAP]
 
 
 def excluded_ids(prefixes: "pd.DataFrame", benchmark: "pd.DataFrame", draw: int) -> set[str]:
@@ -341,10 +351,16 @@ def shots_reader(
     completed = read_parquet(completions) if completions else None
 
     def read(key: PassKey) -> list[str]:
-        (reading, texts), shots = key, key.reading.shots
+        shots = key.reading.shots
         assert shots
         return shot_texts(
-            shots, texts, benchmark, drawn, view=reading.view, stored=stored, completions=completed
+            shots,
+            key.slice,
+            benchmark,
+            drawn,
+            view=key.reading.view,
+            stored=stored,
+            completions=completed,
         )
 
     return read

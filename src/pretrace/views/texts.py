@@ -35,10 +35,18 @@ def delete(text: str, seed: int, percent: int) -> list[str]:
     Wang et al., Con-ReCall: Detecting Pre-training Data in LLMs via Contrastive Decoding, 2024, section 5.1.
     """
     spans = word_spans(text)
-    before = {span: end for span, (_, end) in zip(spans[1:], spans, strict=False)}
-    deleted = draw_sample(random.Random(seed), spans, share_of(len(spans), percent))
-    shortened = replace_spans(text, {(before.get(span, span[0]), span[1]): "" for span in deleted})
-    return [shortened.lstrip() if spans and spans[0] in deleted else shortened]
+    deleted = set(draw_sample(random.Random(seed), spans, share_of(len(spans), percent)))
+    taken_out = {}
+    begins_at = spans[0][0] if spans else 0
+    for start, end in spans:
+        if (start, end) in deleted:
+            taken_out[begins_at, end] = ""
+        # the space after a word goes with the next word
+        begins_at = end
+    shortened = replace_spans(text, taken_out)
+    if spans and spans[0] in deleted:
+        shortened = shortened.lstrip()
+    return [shortened]
 
 
 @family("synonym", numbers=PERCENT, usual=(10, 15, 20), source="data")
@@ -50,11 +58,19 @@ def synonym(text: str, seed: int, percent: int) -> list[str]:
     """
     from pretrace.views.wordnet import installed_wordnet
 
-    wordnet, rng, spans = installed_wordnet(), random.Random(seed), word_spans(text)
-    places = (core(text, span) for span in spans)
-    synonyms = {place: wordnet.synonyms(text[slice(*place)]) for place in places}
-    chosen = draw_sample(rng, [place for place in synonyms if synonyms[place]], share_of(len(spans), percent))
-    words = {place: in_case_of(rng.choice(synonyms[place]), text[slice(*place)]) for place in chosen}
+    wordnet = installed_wordnet()
+    rng = random.Random(seed)
+    spans = word_spans(text)
+    synonyms = {}
+    for span in spans:
+        start, end = core(text, span)
+        of_word = wordnet.synonyms(text[start:end])
+        if of_word:
+            synonyms[start, end] = of_word
+    words = {}
+    for start, end in draw_sample(rng, list(synonyms), share_of(len(spans), percent)):
+        synonym = rng.choice(synonyms[start, end])
+        words[start, end] = in_case_of(synonym, text[start:end])
     return [replace_spans(text, words)]
 
 
@@ -68,15 +84,23 @@ def transpositions(text: str, seed: int, count: int) -> list[str]:
     """
     rng = random.Random(seed)
     between = "" if is_chinese(text) else " "
-    original = text.split(between) if between else [text[slice(*span)] for span in word_spans(text)]
-
-    def copy() -> str:
+    original = text.split(between) if between else [text[start:end] for start, end in word_spans(text)]
+    swaps = max(1, share_of(len(original), TRANSPOSED_PERCENT))
+    copies = []
+    for _ in range(count):
         words = list(original)
-        for _ in range(max(1, share_of(len(words), TRANSPOSED_PERCENT))):
+        for _ in range(swaps):
             first = rng.randrange(len(words))
-            others = (rng.randrange(len(words)) for _ in range(3))
-            second = next((other for other in others if other != first), first)
+            second = _another_place(rng, first, len(words))
             words[first], words[second] = words[second], words[first]
-        return between.join(words)
+        copies.append(between.join(words))
+    return copies
 
-    return [copy() for _ in range(count)]
+
+def _another_place(rng: random.Random, first: int, words: int) -> int:
+    """Draw another place than the first, at most three times; the first if every draw gives it."""
+    for _ in range(3):
+        place = rng.randrange(words)
+        if place != first:
+            return place
+    return first

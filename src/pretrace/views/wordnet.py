@@ -45,14 +45,14 @@ class WordNet:
         return self._known[word]
 
     def _find(self, word: str) -> list[str]:
-        bases = {(pos, base) for pos in _POS for base in self._bases(word, pos)}
-        lemmas = {
-            lemma
-            for pos, base in bases
-            for offset in self._index[pos][base]
-            for lemma in self._lemmas(pos, offset)
-        }
-        return sorted(lemma for lemma in lemmas - {word, *(base for _, base in bases)} if lemma.isalpha())
+        own = {word}
+        lemmas: set[str] = set()
+        for pos in _POS:
+            for base in self._bases(word, pos):
+                own.add(base)
+                for offset in self._index[pos][base]:
+                    lemmas.update(self._lemmas(pos, offset))
+        return sorted(filter(str.isalpha, lemmas - own))
 
     def _bases(self, word: str, pos: str) -> list[str]:
         """Return `word` if the index has it, otherwise its base forms in the index."""
@@ -65,7 +65,10 @@ class WordNet:
         """Read a line of data.pos: offset, file, type, hexadecimal count of words, then each word and its id."""
         line = self._data[pos][offset : self._data[pos].index(b"\n", offset)].decode()
         fields = line.split(" ")
-        return [fields[4 + 2 * i].partition("(")[0].lower() for i in range(int(fields[3], 16))]
+        count = int(fields[3], 16)
+        words = fields[4 : 4 + 2 * count : 2]
+        # an adjective may have its position behind it: galore(ip)
+        return [word.partition("(")[0].lower() for word in words]
 
 
 def _index(content: bytes) -> dict[str, tuple[int, ...]]:
@@ -79,7 +82,11 @@ def _index(content: bytes) -> dict[str, tuple[int, ...]]:
 
 
 def _exceptions(content: bytes) -> dict[str, list[str]]:
-    return {form: bases for form, *bases in map(str.split, content.decode().splitlines())}
+    exceptions = {}
+    for line in content.decode().splitlines():
+        form, *bases = line.split()
+        exceptions[form] = bases
+    return exceptions
 
 
 @cache
@@ -110,19 +117,32 @@ def require_wordnet() -> Path:
 
 def synonym_places() -> list[Path]:
     """List the folders and archives where WordNet may be, in the order they are tried."""
-    named = [Path(part) for part in os.environ.get("NLTK_DATA", "").split(os.pathsep) if part]
-    prefix = [Path(sys.prefix) / part for part in ("nltk_data", "share/nltk_data", "lib/nltk_data")]
-    system = [
-        Path(part) / "nltk_data" for part in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib")
-    ]
-    nltk = [*named, Path.home() / "nltk_data", *prefix, *system]
-    return [root / "corpora" / name for root in nltk for name in ("wordnet", "wordnet.zip")] + list(_SYSTEM)
+    named = os.environ.get("NLTK_DATA", "").split(os.pathsep)
+    roots = [Path(folder) for folder in named if folder]
+    roots.append(Path.home() / "nltk_data")
+    for folder in ("nltk_data", "share/nltk_data", "lib/nltk_data"):
+        roots.append(Path(sys.prefix, folder))
+    for folder in ("/usr/share", "/usr/local/share", "/usr/lib", "/usr/local/lib"):
+        roots.append(Path(folder, "nltk_data"))
+    places = []
+    for root in roots:
+        places += [root / "corpora/wordnet", root / "corpora/wordnet.zip"]
+    return [*places, *_SYSTEM]
 
 
 def _files(place: Path) -> dict[str, bytes]:
-    wanted = {f"{kind}.{pos}" for kind in ("data", "index") for pos in _POS} | {f"{pos}.exc" for pos in _POS}
+    wanted = set()
+    for pos in _POS:
+        wanted |= {f"data.{pos}", f"index.{pos}", f"{pos}.exc"}
+    files = {}
     if place.is_dir():
-        return {name: (place / name).read_bytes() for name in wanted if (place / name).is_file()}
+        for path in place.iterdir():
+            if path.name in wanted:
+                files[path.name] = path.read_bytes()
+        return files
     with zipfile.ZipFile(place) as archive:
-        names = {Path(name).name: name for name in archive.namelist()}
-        return {name: archive.read(names[name]) for name in wanted & set(names)}
+        for member in archive.namelist():
+            name = Path(member).name
+            if name in wanted:
+                files[name] = archive.read(member)
+    return files

@@ -7,6 +7,7 @@ ignored. Rows of a document are taken to be in its order.
 Reading and checking need neither pandas nor, but for Parquet, pyarrow.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from pretrace.benchmarks.texts import (
     texts_of_rows,
 )
 from pretrace.runtime.errors import InputError
-from pretrace.runtime.schema import Maybe, Some
+from pretrace.runtime.schema import Maybe, Some, Unique
 
 
 class LocalEntry(BenchmarkEntry):
@@ -34,7 +35,9 @@ class LocalEntry(BenchmarkEntry):
     """A second one, whose texts the model cannot have read. Their label is 0; it may be left out there."""
     cut: Maybe[Cut] = None
     """Cut works, that is, a folder or a document, into passages: `size`, `unit` (`words` or `characters`), `each`,
-    `unwrap` (default, each work is one text)."""
+    `unwrap`, `alike` (default, each work is one text)."""
+    left_out: Unique[str] = []
+    """Names of works that are not read. On the command line, `unreadable=leave_out` fills in those that cannot be."""
 
 
 @loader("local", entry=LocalEntry)
@@ -43,7 +46,7 @@ def load(entry: LocalEntry, sources: list[Path], seed: int) -> list[Text]:
 
     With the entry's key `question`, the texts are passages, numbered within each document and length.
     """
-    own = texts_of(*(given_rows(path, entry.cut) for path in sources))
+    own = texts_of(*(given_rows(path, entry.cut, entry.left_out) for path in sources))
     return number_passages(own) if entry.question is not None else own
 
 
@@ -57,14 +60,19 @@ def texts_of(given: GivenRows, known: GivenRows | None = None, *, prefix: str = 
 
 
 def check_texts(
-    path: Path, known: Path | None = None, *, metrics: bool, cut: Cut | None = None
+    path: Path,
+    known: Path | None = None,
+    *,
+    metrics: bool,
+    cut: Cut | None = None,
+    left_out: Sequence[str] = (),
 ) -> list[Text]:
     """Return the texts of the whole files. Raises `InputError` (file, line, remedy) at the first thing wrong in it.
 
     With `metrics`, both classes must be there; without, texts may all be of one class, or of none.
     """
-    known_rows = None if known is None else given_rows(known, cut)
-    own = texts_of(given_rows(path, cut), known_rows)
+    known_rows = None if known is None else given_rows(known, cut, left_out)
+    own = texts_of(given_rows(path, cut, left_out), known_rows)
     if metrics:
         check_classes(own, str(path))
     check_slices(own, str(path))

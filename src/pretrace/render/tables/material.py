@@ -14,7 +14,7 @@ from pretrace.render.phrases import DASH
 from pretrace.render.results import Results, long_frame
 from pretrace.render.tables.questions import setting_label
 from pretrace.render.tables.table import Cell, Table, by_method, rows_of, table_of
-from pretrace.runtime.files import read_json
+from pretrace.runtime.files import read_json, read_table
 
 LANGUAGES = {"en": "English", "zh": "Chinese"}
 
@@ -107,10 +107,12 @@ def _seconds(artifact: Artifact, results: Results, panel: Panel) -> dict[tuple[s
         views = read_json(results.path("passes", panel.pair))["views"]
         by_method = _seconds_by_passes(views, methods, subset, length)
         seconds = {(method, ""): value / documents for method, value in by_method.items()}
-    for row in read_json(results.path("times", panel.pair)) if results.has("times", panel.pair) else []:
-        known = row["task"] in methods and (row["subset"], row["length"]) == (subset, length)
-        if known and (panel.references is None or row["paraphraser"] in ("", *panel.references)):
-            seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
+    if results.has("times", panel.pair):
+        for row in read_table(results.path("times", panel.pair)).to_pylist():
+            is_of_panel = (row["subset"], row["length"]) == (subset, length)
+            is_shown = panel.references is None or row["paraphraser"] in ("", *panel.references)
+            if row["task"] in methods and is_of_panel and is_shown:
+                seconds[row["task"], row["setting"]] = row["seconds"] / row["documents"]
     return seconds
 
 

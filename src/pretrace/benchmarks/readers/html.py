@@ -1,0 +1,225 @@
+"""Read HTML: a saved page, or a file of an EPUB, without what is no text of its author."""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from io import StringIO
+from pathlib import Path
+
+from pretrace.benchmarks.layout import PAGE_NUMBER, LaidOutText, count_words
+from pretrace.benchmarks.markup import Tag, read_markup
+from pretrace.benchmarks.readers import limits
+from pretrace.benchmarks.readers.notes import (
+    BRACKETED_MARK,
+    DELETED,
+    NOTE_MARK,
+    NOTE_NAME,
+    NOTE_TYPE,
+    NOTES,
+    READINGS,
+)
+from pretrace.benchmarks.readers.plain import decode, shown_encoding
+from pretrace.runtime.errors import InputError
+
+_BLOCKS = {
+    "address", "article", "aside", "blockquote", "body", "dd", "div", "dl", "dt", "figcaption", "figure", "h1", "h2",
+    "h3", "h4", "h5", "h6", "header", "hr", "li", "main", "ol", "p", "pre", "section", "table", "td", "th", "tr", "ul",
+}  # fmt: skip
+"""Tags that are paragraphs, or around them; a cell of a table is one, as in documents of word processors."""
+
+UNSEEN, NAVIGATION = "", "navigation"
+"""What is not told, because nobody sees it; menus, banners and forms."""
+
+_PART_OF_TAG = dict.fromkeys(
+    ("head", "script", "style", "template", "noscript", "svg", "math", "button", "select", "textarea"), UNSEEN
+) | {"nav": NAVIGATION, "footer": NAVIGATION, "form": NAVIGATION, "dialog": NAVIGATION, "aside": NOTES,
+     "rt": READINGS, "rp": READINGS, "del": DELETED}  # fmt: skip
+"""Tags whose text is left out, and as what. An aside is a note in a book, and beside the text of a page."""
+
+_CHANGING = {*_BLOCKS, *_PART_OF_TAG, "pre", "sup"}
+"""Tags without which a place changes only by an attribute."""
+
+_ROLES_OF_NAVIGATION = {
+    "navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog", "menu", "menubar",
+}  # fmt: skip
+_NAME_OF_NAVIGATION = re.compile(
+    r"(?!(?:has|with|without|no|is|not)[-_])(?:.*[-_])?(?:cookies?|consent|gdpr|onetrust|nav|navbar|navigation|menu"
+    r"|breadcrumbs?|sidebar|share|sharing|social|newsletter|subscribe|advert|adverts|advertisement|popup|modal|related"
+    r"|toolbar|pagination|masthead|skip|skiplink)(?:[-_].*|banner|bar|notice|list|links?|overlay)?"
+)
+"""Classes and names of what surrounds the text of a saved page."""
+
+_WHOLE = {"html", "body", "main", "article"}  # tags whose classes say what a page has, and not what they are
+_PAGE_MARK = re.compile(r"page-?(?:break|num|no)", re.IGNORECASE)
+_HIDDEN = re.compile(r"display\s*:\s*none|visibility\s*:\s*hidden", re.IGNORECASE)
+
+MOST = 0.5
+"""Share of the words of a file, or a book, that is never left out, whatever its tags are called."""
+
+
+def read_html(data: bytes, path: Path) -> LaidOutText:
+    """Read a saved page: its main part, if it has one with most of the words."""
+    markup, encoding = decode_markup(data, path)
+    limits.check_tags(markup.count("<"), path)
+    leaving = Leaving(of_page=True)
+    reading = lay_out(markup, path, leaving)
+    leaving = leaving.without(reading, count_words(reading.text) + reading.left_out.total())
+    if leaving.stays:
+        reading = lay_out(markup, path, leaving)
+    if reading.words_of_main > MOST * count_words(reading.text):
+        reading = lay_out(markup, path, replace(leaving, around_main=True))
+    reading.encoding = encoding
+    return reading
+
+
+def decode_markup(data: bytes, path: Path) -> tuple[str, str]:
+    """Return HTML, or XML, and its encoding: by what it says, or else as other texts."""
+    told = re.search(rb"""(?:charset|encoding)\s*=\s*["']?\s*([\w.:-]+)""", data[:2000])
+    try:
+        name = told[1].decode().lower() if told else "utf-8"
+        name = "cp1252" if name in ("iso-8859-1", "us-ascii") else name  # as browsers read them
+        return data.decode(name), shown_encoding(name)
+    except (UnicodeDecodeError, LookupError):
+        return decode(data, path)
+
+
+@dataclass(frozen=True)
+class Leaving:
+    """What is left out of markup besides notes and what nobody sees.
+
+    `sections` are types of an EPUB's sections -> what they are; `of_page`, what surrounds the text of a saved page;
+    `around_main`, all that is not in its main part. What `stays` is left in, whatever its tags are called.
+    """
+
+    sections: Mapping[str, str] = field(default_factory=dict)
+    of_page: bool = False
+    around_main: bool = False
+    stays: frozenset[str] = frozenset()
+
+    def without(self, reading: LaidOutText, words: int) -> "Leaving":
+        """Leave in what was left out of a reading, if it is most of the `words` of the whole document."""
+        stays = {part for part, own in reading.left_out.items() if own > MOST * words}
+        return replace(self, stays=self.stays | stays)
+
+    def part_of(self, tag: Tag) -> str | None:
+        """Return what the text in a tag is left out as; None if it stays."""
+        part = self._named_part_of(tag)
+        return None if part in self.stays else part
+
+    def _named_part_of(self, tag: Tag) -> str | None:
+        attributes = tag.attributes
+        if tag.name == "aside" and self.of_page:
+            return NAVIGATION
+        if tag.name in _PART_OF_TAG:
+            return _PART_OF_TAG[tag.name]
+        is_hidden = "hidden" in attributes or attributes.get("aria-hidden") == "true"
+        if is_hidden or _HIDDEN.search(attributes.get("style", "")):
+            return UNSEEN
+        role = attributes.get("role", "").lower()
+        if role in _ROLES_OF_NAVIGATION:
+            return NAVIGATION
+        types = attributes.get("epub:type", "").lower().split()
+        names = _names(attributes)
+        if any(map(NOTE_NAME.fullmatch, [role, *names])) or any(map(NOTE_TYPE.fullmatch, types)):
+            return NOTES
+        if self.of_page and tag.name not in _WHOLE and any(map(_NAME_OF_NAVIGATION.fullmatch, names)):
+            return NAVIGATION
+        if tag.name in ("body", "section", "article", "div", "nav"):
+            return next((self.sections[own] for own in types if own in self.sections), None)
+        return None
+
+
+def _names(attributes: Mapping[str, str]) -> list[str]:
+    named = [attributes.get(key, "") for key in ("class", "id")]
+    return " ".join(named).lower().split()
+
+
+@dataclass(frozen=True)
+class _Place:
+    """What holds for the strings in a tag, by the tags around it: `part` is what they are left out as, if they are.
+
+    `block` numbers the innermost block.
+    """
+
+    block: int = 0
+    part: str | None = None
+    marks_page: bool = False
+    keeps_lines: bool = False
+    is_raised: bool = False
+    is_link: bool = False
+    in_main: bool = False
+
+    def inside(self, tag: Tag, number: int, leaving: Leaving) -> "_Place":
+        if not tag.attributes and tag.name not in _CHANGING:
+            return self
+        about = " ".join(tag.attributes.get(key, "") for key in ("class", "epub:type", "role"))
+        is_main = tag.name in ("main", "article") or tag.attributes.get("role") == "main"
+        return _Place(
+            block=number if tag.name in _BLOCKS else self.block,
+            part=leaving.part_of(tag) if self.part is None else self.part,
+            marks_page=self.marks_page or bool(_PAGE_MARK.search(about)),
+            keeps_lines=self.keeps_lines or tag.name == "pre",
+            is_raised=self.is_raised or tag.name == "sup",
+            is_link=self.is_link or "#" in tag.attributes.get("href", ""),
+            in_main=self.in_main or is_main,
+        )
+
+    def is_number_of_note(self, string: str) -> bool:
+        """Return whether a string is the raised or bracketed number of a note, which leads to it."""
+        mark = NOTE_MARK if self.is_raised else BRACKETED_MARK
+        return self.is_link and mark.fullmatch(string.strip()) is not None
+
+
+@dataclass
+class LaidOutMarkup(LaidOutText):
+    """What was read of markup, and how many words of it are in its main part."""
+
+    words_of_main: int = 0
+
+
+def lay_out(markup: str, path: Path, leaving: Leaving) -> LaidOutMarkup:
+    """Return the text of markup, a block a paragraph."""
+    reading = LaidOutMarkup("", "")
+    written = StringIO()
+    last = _Place()
+    for part, place in _placed(markup, path, leaving):
+        if isinstance(part, Tag):
+            if part.name == "br" and part.begins and place.part is None:
+                written.write("\n")
+            continue
+        left_as = place.part
+        if left_as is None and place.is_number_of_note(part):
+            left_as = NOTES
+        if left_as is None and leaving.around_main and not place.in_main:
+            left_as = NAVIGATION
+        if left_as is not None:
+            reading.left_out[left_as] += count_words(part)
+        elif place.marks_page and PAGE_NUMBER.fullmatch(part.strip()):
+            reading.removed["page numbers"] += 1
+        else:
+            if place.block != last.block and part.strip():
+                written.write("\n\n")
+                last = place
+            written.write(part if place.keeps_lines else re.sub(r"\s+", " ", part))
+            reading.words_of_main += count_words(part) * place.in_main
+    del reading.left_out[UNSEEN]
+    text = re.sub(r" *\n *", "\n", re.sub(r"[^\S\n]+", " ", written.getvalue()))
+    reading.text = re.sub(r"\n{3,}", "\n\n", text).strip()
+    return reading
+
+
+def _placed(markup: str, path: Path, leaving: Leaving) -> Iterator[tuple[Tag | str, _Place]]:
+    """Yield tags and strings of markup, each with the place that it is in."""
+    around = [_Place()]  # of the tags that are open, from the outermost on
+    for number, part in enumerate(read_markup(markup), start=1):
+        yield part, around[-1]
+        if isinstance(part, str):
+            continue
+        if part.begins:
+            around.append(around[-1].inside(part, number, leaving))
+        else:
+            around.pop()
+        if len(around) > limits.MOST_OPEN:
+            raise InputError(
+                f"{path}: more than {limits.MOST_OPEN:,} tags are open at once; close them, or save it as text."
+            )

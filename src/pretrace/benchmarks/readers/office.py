@@ -1,0 +1,221 @@
+"""Read documents of word processors: DOCX and ODT, which are zip archives with XML, and RTF."""
+
+import re
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from pretrace.benchmarks.layout import LaidOutText, count_words
+from pretrace.benchmarks.readers.limits import open_zip
+from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
+from pretrace.benchmarks.readers.plain import BROKEN
+from pretrace.runtime.errors import InputError
+
+CONTENTS = "contents"
+
+
+# DOCX
+
+_W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
+_FALLBACK = "{http://schemas.openxmlformats.org/markup-compatibility/2006}Fallback"
+"""The tag of what repeats the text before it, for programs that cannot show that."""
+
+_PARAGRAPH, _RUN, _TEXT = f"{_W}p", f"{_W}r", f"{_W}t"
+_SIGNS = {
+    f"{_W}tab": "\t",
+    f"{_W}br": "\n",
+    f"{_W}cr": "\n",
+    f"{_W}noBreakHyphen": "-",
+    f"{_W}softHyphen": "\xad",
+}
+_LEFT_OUT = {f"{_W}moveFrom": DELETED, f"{_W}del": DELETED, f"{_W}rt": READINGS}
+"""Tags whose text is left out: where moved text was; readings of characters. Deleted text has other tags than text."""
+
+_OF_NOTES = (f"{_W}footnoteReference", f"{_W}endnoteReference", f"{_W}footnoteRef", f"{_W}endnoteRef")
+_HIDDEN = f"{_W}vanish"
+_OFF = {"0", "false", "off"}
+
+
+def read_docx(data: bytes, path: Path) -> LaidOutText:
+    """Read a DOCX as it is with all its tracked changes accepted."""
+    if not data.startswith(b"PK"):
+        raise InputError(
+            f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
+        )
+    open_zip(data, path).close()
+    import docx
+
+    document = docx.Document(BytesIO(data))
+    # python-docx would look through all styles for each paragraph
+    styles = document.styles.element.style_lst
+    contents = {style.styleId for style in styles if (style.name_val or "").lower().startswith("toc")}
+    about = document.core_properties
+    reading = LaidOutText("", "DOCX", title=about.title or "", author=about.author or "")
+    blocks: dict[Any, list[str]] = {}
+    for paragraph, string, left_as in _strings_of_docx(document.element.body):
+        if left_as is None:
+            blocks.setdefault(paragraph, []).append(string)
+        else:
+            reading.left_out[left_as] += count_words(string)
+    texts = []
+    for paragraph, strings in blocks.items():
+        block = "".join(strings).strip()
+        if paragraph.style in contents:
+            reading.left_out[CONTENTS] += count_words(block)
+        else:
+            texts.append(block)
+    for part in document.part.package.iter_parts():
+        if part.partname.endswith(("/footnotes.xml", "/endnotes.xml")):
+            notes = re.sub(r"<[^<>]*>", "", part.blob.decode("utf-8", "replace"))
+            reading.left_out[NOTES] += count_words(notes)
+    reading.text = "\n\n".join(filter(None, texts))
+    return reading
+
+
+def _strings_of_docx(body: Any) -> Iterator[tuple[Any, str, str | None]]:
+    """Yield (paragraph, string, as what it is left out) in the order of the text: in tables and text boxes, too."""
+    paragraphs: list[Any] = []
+    left_as: list[str] = []
+    skipped = None
+    from lxml import etree
+
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        tag = element.tag
+        if skipped is not None:
+            skipped = None if event == "end" and element is skipped else skipped
+        elif event == "start":
+            if tag == _FALLBACK or (tag == _RUN and not _is_shown(element)):
+                skipped = element
+            elif tag == _PARAGRAPH:
+                paragraphs.append(element)
+            elif tag in _LEFT_OUT:
+                left_as.append(_LEFT_OUT[tag])
+            elif paragraphs and (tag == _TEXT or tag in _SIGNS) and element.getparent().tag == _RUN:
+                yield paragraphs[-1], _SIGNS.get(tag, element.text or ""), left_as[-1] if left_as else None
+        elif tag == _PARAGRAPH:
+            paragraphs.pop()
+        elif tag in _LEFT_OUT:
+            left_as.pop()
+
+
+def _is_shown(run: Any) -> bool:
+    """Return whether a run is text: neither hidden nor the number of a note."""
+    if any(child.tag in _OF_NOTES for child in run):
+        return False
+    hidden = run.find(f"{_W}rPr/{_HIDDEN}")
+    return hidden is None or hidden.get(f"{_W}val") in _OFF
+
+
+# ODT
+
+_TEXT_NS, _OFFICE_NS = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}" for name in ("text", "office")
+)
+_ODT_PARAGRAPHS = {f"{_TEXT_NS}p", f"{_TEXT_NS}h"}
+_ODT_SIGNS = {f"{_TEXT_NS}tab": "\t", f"{_TEXT_NS}line-break": "\n"}
+_BLANKS = f"{_TEXT_NS}s"
+_ODT_LEFT_OUT = {
+    f"{_TEXT_NS}note": NOTES, f"{_OFFICE_NS}annotation": "", f"{_TEXT_NS}tracked-changes": DELETED,
+    f"{_TEXT_NS}ruby-text": READINGS, f"{_TEXT_NS}hidden-text": "", f"{_TEXT_NS}hidden-paragraph": "",
+    f"{_TEXT_NS}table-of-content": CONTENTS, f"{_TEXT_NS}alphabetical-index": "back matter",
+    f"{_TEXT_NS}illustration-index": CONTENTS, f"{_TEXT_NS}table-index": CONTENTS,
+}  # fmt: skip
+"""Tags whose text is left out, and as what; "" is not told, because no reader sees it."""
+
+
+def read_odt(data: bytes, path: Path) -> LaidOutText:
+    """Read an OpenDocument text as it is with all its tracked changes accepted."""
+    from lxml import etree
+
+    parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
+    with open_zip(data, path) as archive:
+        if b"encryption-data" in archive.read("META-INF/manifest.xml"):
+            raise InputError(f"{path}: the document is encrypted; save a copy without a password.")
+        root = etree.fromstring(archive.read("content.xml"), parser)
+        about = {}
+        if "meta.xml" in archive.namelist():
+            for element in etree.fromstring(archive.read("meta.xml"), parser).iter(
+                "{*}title", "{*}initial-creator"
+            ):
+                about[etree.QName(element).localname] = element.text or ""
+    reading = LaidOutText("", "ODT", title=about.get("title", ""), author=about.get("initial-creator", ""))
+    blocks: dict[Any, list[str]] = {}
+    for paragraph, string, left_as in _strings_of_odt(root.find(f"{_OFFICE_NS}body")):
+        if left_as is None:
+            blocks.setdefault(paragraph, []).append(string)
+        elif left_as:
+            reading.left_out[left_as] += count_words(string)
+    texts = (re.sub(r" *\n *", "\n", "".join(strings)).strip() for strings in blocks.values())
+    reading.text = "\n\n".join(filter(None, texts))
+    return reading
+
+
+def _strings_of_odt(body: Any) -> Iterator[tuple[Any, str, str | None]]:
+    """Yield (paragraph, string, as what it is left out) in the order of the text."""
+    from lxml import etree
+
+    paragraphs: list[Any] = []
+    left_as: list[str] = []
+    for event, element in etree.iterwalk(body, events=("start", "end")):
+        tag = element.tag
+        if event == "start":
+            if tag in _ODT_PARAGRAPHS:
+                paragraphs.append(element)
+            if tag in _ODT_LEFT_OUT:
+                left_as.append(_ODT_LEFT_OUT[tag])
+            count = int(element.get(f"{_TEXT_NS}c", 1)) if tag == _BLANKS else 0
+            string = _ODT_SIGNS.get(tag, " " * min(count, 100)) + _collapsed(element.text)
+        else:
+            if tag in _ODT_PARAGRAPHS:
+                paragraphs.pop()
+            if tag in _ODT_LEFT_OUT:
+                left_as.pop()
+            string = _collapsed(element.tail)
+        if paragraphs and string:
+            yield paragraphs[-1], string, left_as[-1] if left_as else None
+
+
+def _collapsed(string: str | None) -> str:
+    return re.sub(r"[ \t\r\n]+", " ", string or "")
+
+
+# RTF
+
+_UNTOLD = (
+    (
+        re.compile(r"\\(?:deleted|v)(?![a-z0-9-])"),
+        r"\\footnote",
+    ),  # deleted and hidden text, left out as a note is
+    (re.compile(r"\\listtext(?![a-z])"), r"\\pntext"),  # the signs before the lines of a list
+    (re.compile(r"HYPERLINK"), "LINK"),  # of which striprtf writes the address, too
+    (re.compile(r"\\(?:nest)?cell(?![a-z])"), r"\\par"),  # a cell of a table is a paragraph
+)
+"""Words of RTF that striprtf takes for text -> words that it knows to be none."""
+
+_ABOUT_RTF = r"\{{\\{} ([^{{}}]*)\}}"
+
+
+def read_rtf(data: bytes, path: Path) -> LaidOutText:
+    """Read RTF without notes, deleted and hidden text, and signs of lists."""
+    from striprtf.striprtf import rtf_to_text
+
+    if not data.startswith(b"{\\rtf"):
+        raise InputError(f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by what it is.")
+    source = data.decode("cp1252", "replace")
+    about = {}
+    for key in ("title", "author"):
+        if named := re.search(_ABOUT_RTF.format(key), source):
+            about[key] = _whole(rtf_to_text(rf"{{\rtf1\ansi {named[1]}}}", errors="replace"))
+    for pattern, word in _UNTOLD:
+        source = pattern.sub(word, source)
+    lines = _whole(rtf_to_text(source, errors="replace")).split("\n")
+    reading = LaidOutText("\n\n".join(filter(None, map(str.strip, lines))), "RTF")
+    reading.title, reading.author = about.get("title", ""), about.get("author", "")
+    reading.removed["damaged characters"] = reading.text.count(BROKEN)
+    return reading
+
+
+def _whole(text: str) -> str:
+    """Return a text whose characters beyond 16 bits, which RTF writes as two halves, are whole."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

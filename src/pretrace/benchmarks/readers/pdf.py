@@ -1,0 +1,195 @@
+"""Read the text of a PDF without what print adds: line ends, headers, page numbers, notes."""
+
+import logging
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from io import BytesIO
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from pretrace.benchmarks.layout import PAGE_NUMBER, LaidOutText, count_words, without_page_edges
+from pretrace.benchmarks.readers import limits
+from pretrace.benchmarks.readers.notes import NOTE_MARK, NOTES
+from pretrace.runtime.errors import InputError
+
+FEWEST_WORDS_OF_A_PAGE = 10  # a PDF with fewer on average is a scan
+RAISED = 0.8  # size of a note's number, in sizes of the text, at most
+SMALL = 0.95  # size of a note, at most
+GAP = 1.2  # distance of lines, in usual ones, from which on a paragraph begins
+INDENT, MOST_INDENT = 0.7, 6  # sizes of a letter by which the first line of a paragraph is indented
+
+
+@dataclass
+class _Line:
+    """A line of a page: its pieces, each with the size of its letters, and where the first of them is, in points."""
+
+    pieces: list[tuple[str, float]] = field(default_factory=list)
+    left: float = 0.0
+    height: float = 0.0
+
+    @property
+    def text(self) -> str:
+        return "".join(text for text, _ in self.pieces)
+
+    @property
+    def size(self) -> float:
+        """The size of the largest letters."""
+        return max((size for text, size in self.pieces if text.strip()), default=0.0)
+
+
+def read_pdf(data: bytes, path: Path) -> LaidOutText:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError
+
+    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    file = PdfReader(BytesIO(data))
+    try:
+        is_locked = file.is_encrypted and not file.decrypt("")
+    except DependencyError as error:
+        raise ModuleNotFoundError(name="cryptography") from error
+    if is_locked:
+        raise InputError(f"{path}: the PDF is encrypted; save a copy without a password.")
+    pages = []
+    characters = 0
+    for own in file.pages:
+        pages.append(_lines_of(own))
+        characters += sum(len(line.text) for line in pages[-1])
+        if characters > limits.LARGEST_DOCUMENT:
+            raise limits.document_too_large(path)
+    empty = sum(not any(line.text.strip() for line in page) for page in pages)
+    words = sum(count_words(line.text) for page in pages for line in page)
+    if words < FEWEST_WORDS_OF_A_PAGE * len(pages):
+        raise InputError(
+            f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
+            "first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    size = _usual_size(pages)
+    notes = 0
+    texts = []
+    for page in pages:
+        kept = _without_notes(page, size)
+        notes += sum(count_words(line.text) for line in page) - sum(count_words(line.text) for line in kept)
+        texts.append(_with_paragraphs(kept))
+    reading = without_page_edges([text for text in texts if text.strip()])
+    reading.text = re.sub(
+        "[\ufb00-\ufb06]", lambda ligature: unicodedata.normalize("NFKC", ligature[0]), reading.text
+    )
+    reading.encoding = "PDF"
+    reading.title, reading.author = _text_about(file, "/Title"), _text_about(file, "/Author")
+    reading.removed["pages without text"] = empty
+    reading.left_out[NOTES] = notes
+    return reading
+
+
+def _lines_of(page: Any) -> list[_Line]:
+    """Return the lines of a page with the sizes and places of what is in them."""
+    lines = [_Line()]
+
+    def add(text: str, outer: Sequence[float], inner: Sequence[float], font: Any, size: float) -> None:
+        scale = abs(inner[3] or inner[1] or 1) * abs(outer[3] or outer[1] or 1)
+        first, *others = text.split("\n")
+        for number, string in enumerate([first, *others]):
+            if number:
+                lines.append(_Line())
+            if string.strip() and not lines[-1].text.strip():
+                lines[-1].left, lines[-1].height = inner[4], inner[5]
+            if string:
+                lines[-1].pieces.append((string, round(size * scale, 1)))
+
+    page.extract_text(visitor_text=add)
+    return lines
+
+
+def _usual_size(pages: Sequence[Sequence[_Line]]) -> float:
+    """Return the size of most letters."""
+    letters: Counter[float] = Counter()
+    for page in pages:
+        for line in page:
+            for text, size in line.pieces:
+                letters[size] += len(text)
+    return letters.most_common(1)[0][0] if letters else 0.0
+
+
+def _without_notes(page: Sequence[_Line], size: float) -> list[_Line]:
+    """Return the lines of a page without raised numbers of notes, and without the notes at its foot."""
+    kept = []
+    numbers: list[str] = []
+    for line in page:
+        pieces: list[tuple[str, float]] = []
+        for text, own_size in line.pieces:
+            is_raised = own_size <= RAISED * size and NOTE_MARK.fullmatch(text.strip()) is not None
+            if is_raised and any(before.strip() for before, _ in pieces):
+                numbers.append(text.strip())
+            else:
+                pieces.append((text, own_size))
+        kept.append(_Line(pieces, line.left, line.height))
+    first = _first_of_notes(kept, numbers, size)
+    return kept[:first] + [line for line in kept[first:] if PAGE_NUMBER.fullmatch(line.text.strip())]
+
+
+def _first_of_notes(page: Sequence[_Line], numbers: Sequence[str], size: float) -> int:
+    """Return which line of a page is the first of its notes: they have its numbers, or are in smaller letters."""
+    first = len(page)
+    sought = list(numbers)
+    for place in reversed(range(len(page))):
+        line = page[place]
+        is_small = line.size <= SMALL * size
+        if sought and _begins_note(line.text, sought[-1]):
+            first = place
+            sought.pop()
+        elif is_small and first > place and not PAGE_NUMBER.fullmatch(line.text.strip()):
+            first = place if _SMALL_NOTE.match(line.text) else first
+        elif not (is_small or sought):
+            break
+    return first
+
+
+_SMALL_NOTE = re.compile(r"\s*[\[(]?(?:\d{1,3}|[*\u2020\u2021\u00a7])[\])]?\.?\s*[^\W\d_]")
+
+
+def _begins_note(line: str, number: str) -> bool:
+    """Return whether a line begins with the number of a note, and goes on with its words."""
+    return re.match(rf"\s*{re.escape(number)}\W*\w", line) is not None
+
+
+def _with_paragraphs(lines: Sequence[_Line]) -> str:
+    """Return the text of a page with an empty line where a gap or an indent shows that a paragraph begins."""
+    written = [line for line in lines if line.text.strip()]
+    if not written:
+        return ""
+    gaps = []
+    for first, second in pairwise(written):
+        if first.height > second.height:
+            gaps.append(first.height - second.height)
+    usual = median(gaps) if gaps else 0.0
+    left = Counter(round(line.left) for line in written).most_common(1)[0][0]
+    texts: list[str] = []
+    before: _Line | None = None
+    for line in written:
+        if before is not None:
+            is_apart = usual > 0 and before.height - line.height > GAP * usual
+            indent = line.left - left
+            is_indented = INDENT * line.size < indent < MOST_INDENT * line.size
+            was_indented = before.left - left > INDENT * before.size
+            if is_apart or (is_indented and not was_indented):
+                texts.append("")
+        texts.append(line.text)
+        before = line
+    return "\n".join(texts)
+
+
+def _text_about(file: Any, key: str) -> str:
+    """Return a text of a PDF's metadata, "" without one: some programs write null, a number or an array there."""
+    from pypdf.generic import ByteStringObject, DictionaryObject, TextStringObject
+
+    value: Any = file.trailer
+    for name in ("/Info", key):
+        if not isinstance(value, DictionaryObject) or name not in value:
+            return ""
+        value = value[name]
+    return str(value) if isinstance(value, TextStringObject | ByteStringObject) else ""
