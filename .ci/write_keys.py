@@ -6,7 +6,7 @@ python .ci/write_keys.py [ROOT]
 import json
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
 from operator import or_
 from pathlib import Path
@@ -16,9 +16,12 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from pretrace.benchmarks.sources import BENCHMARKS, BenchmarkEntry
 from pretrace.corpora.sources import CORPORA, CorpusEntry
+from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.models.entries import MODELS, Api, ModelEntry, Training
+from pretrace.questions.known import METHODS
+from pretrace.render.catalogue import RENDERERS
 from pretrace.render.published import Paper
-from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts
+from pretrace.runtime.schema import Keys, Slug, Sources, adapter, key_texts, read_yaml
 from pretrace.studies.keys import (
     Config,
     Download,
@@ -54,6 +57,7 @@ FILES = {
 FILES |= {name: dict[Slug, reduce(or_, kinds_of(sources))] for name, (_, sources) in REGISTRIES.items()}  # type: ignore[misc]
 """The type of each file of config/."""
 
+CONFIG = Path(__file__).parents[1] / "config"
 _KINDS = (
     Config,
     StudyFile,
@@ -112,6 +116,7 @@ def json_schema_of(name: str) -> dict[str, Any]:
         for registry in REGISTRIES:
             told = schema["properties"][registry]["description"]
             schema["properties"][registry] = {"description": told, "$ref": f"{registry}.schema.json"}
+        _propose_names(schema)
     if name in REGISTRIES:
         base, sources = REGISTRIES[name]
         common = json_schema(base)
@@ -126,6 +131,61 @@ def json_schema_of(name: str) -> dict[str, Any]:
             first = places.setdefault(json.dumps(node), own)
             described["properties"][key] = node if first == own else {"$ref": first}
     return {"$schema": GenerateJsonSchema.schema_dialect} | schema
+
+
+NAMES = {
+    "WrittenRun": {
+        "model": "models", "benchmark": "benchmarks", "for": "artifacts", "references": "models",
+        "shadows": "models", "corpora": "corpora", "methods": "methods",
+    },
+    "WrittenPanel": {"model": "models", "benchmark": "benchmarks"},
+    "WrittenArtifact": {"renderer": "renderers", "metric": "metrics", "methods": "methods", "baseline": "methods"},
+    "StudyFile": {"first": "artifacts", "artifacts": "artifacts"},
+}  # fmt: skip
+"""The kind of name that a key of a study file takes, for an editor to propose."""
+
+
+def _propose_names(schema: dict[str, Any]) -> None:
+    """Add the names that there are to the keys of a study file; others are allowed, because a study has its own."""
+    registered = {name: [*read_yaml(CONFIG / f"{name}.yaml")] for name in (*REGISTRIES, "artifacts")}
+    names = registered | {"methods": [*METHODS], "renderers": [*RENDERERS], "metrics": [*SHOWN_METRICS]}
+    kinds = schema["$defs"]
+    for kind, keys in NAMES.items():
+        described = schema if kind == "StudyFile" else kinds[kind]
+        for key, of_kind in keys.items():
+            described["properties"][key] = _with_names(described["properties"][key], of_kind)
+    for kind, words in names.items():
+        kinds[kind] = {"anyOf": [{"enum": words}, {"type": "string"}]}
+    choices = kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
+    (narrowed,) = (choice for choice in choices if choice.get("type") == "object")
+    narrowed["properties"] = {name: _parameters(method.defaults) for name, method in METHODS.items()}
+    (mapped,) = (
+        choice for choice in schema["properties"]["artifacts"]["anyOf"] if choice.get("type") == "object"
+    )
+    kinds["ShownArtifact"] = mapped["additionalProperties"]
+    mapped["additionalProperties"] = {"$ref": "#/$defs/ShownArtifact"}
+    mapped["properties"] = dict.fromkeys(names["artifacts"], mapped["additionalProperties"])
+
+
+def _with_names(node: Any, kind: str) -> Any:
+    """Return a node of a schema whose texts are names of this kind."""
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") == "string":
+        about = {key: value for key, value in node.items() if key == "description"}
+        return about | {"$ref": f"#/$defs/{kind}"}
+    changed = dict(node)
+    for key in ("items", "additionalProperties"):
+        if key in node and node.get("type") == "array":
+            changed[key] = _with_names(node[key], kind)
+    if "anyOf" in node:
+        changed["anyOf"] = [_with_names(choice, kind) for choice in node["anyOf"]]
+    return changed
+
+
+def _parameters(defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe the parameters of a method, each with its default."""
+    return {"properties": {name: {"description": f"default, {value}"} for name, value in defaults.items()}}
 
 
 def with_tables(page: str) -> str:

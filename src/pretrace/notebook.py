@@ -23,9 +23,11 @@ from pretrace.models.checkpoint import RECORD, register_local
 from pretrace.models.fetching import fetch_model
 from pretrace.passes.index import PassIndex
 from pretrace.questions.documents import document_units
+from pretrace.render.artifact import outputs
+from pretrace.render.results import with_variants_named
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import read_json, read_parquet
-from pretrace.runtime.logs import log
+from pretrace.runtime.logs import log, progress_on_stderr
 from pretrace.runtime.schema import read_yaml
 from pretrace.studies import Plan, load_study
 from pretrace.studies.audit_study import has_gpu
@@ -65,7 +67,9 @@ def score(
 
     Returns:
         [n, methods] float64 in the order of the texts, a column for each method, as `loss` or `min_k(k=0.1)`: higher is
-        more like a member. Log-probabilities are natural logarithms.
+        more like a member. Log-probabilities are natural logarithms. `attrs` has `model`, `checkpoint` (its commit on
+        the hub or its folder, and its SHA-256), `dtype` and `device`. Labels add the column `blind`, unless they are
+        too few to learn from. If the texts take more than five seconds, stderr says how far they are.
 
     Raises:
         InputError: an unknown method or one that needs more than the texts, a text that is missing, no text or without
@@ -93,6 +97,9 @@ def score(
     table = finish(own, name="of score", seed=0)
     language = language_of(" ".join(table["text"][:50]))
     columns = _columns(methods, language, labelled=labels is not None)
+    named = set() if methods is None else {*columns}
+    if labels is not None:
+        columns |= _columns(["blind"], language, labelled=True)
     run = Run(model=model, benchmark="texts", start_token=start_token, methods=[*columns.values()])
     config = read_yaml(config_folder() / "config.yaml")
     with TemporaryDirectory() as folder:
@@ -100,12 +107,13 @@ def score(
         threads = entry.get("resources", {}).get("threads") or config["threads"]
         passes = Path(folder, "store") if store is None else Path(store)
         options = {key: entry[key] for key in LOADING if key in entry}
-        with torch_settings(threads):
+        target = load_checkpoint(record, **{"device": config["device"], **options})
+        with torch_settings(threads), progress_on_stderr():
             manifest = job.run(
                 requests_of_methods(run, "original"),
                 benchmark=table,
                 names={"study": "score", "model": model, "benchmark": "texts"},
-                target=load_checkpoint(record, **{"device": config["device"], **options}),
+                target=target,
                 store=passes,
                 manifest=Path(folder, "passes.json"),
                 batch_tokens=config["batch_tokens"],
@@ -120,13 +128,19 @@ def score(
     wide = pd.DataFrame(index=ids)
     for column, item in columns.items():
         wide[column] = scores["score"].get((item.method, setting_name(item.method, item.parameters)))
+    if "blind" in wide and "blind" not in named and wide["blind"].isna().any():
+        log.warning("score: no column blind, because the labels are too few to learn from in each fold")
+        wide = wide.drop(columns="blind")
     for row, column in np.argwhere(wide.isna())[:1]:
         reasons = "; ".join(f"{method}: {reason}" for method, reason in inputs.unscored)
         where = f"score: texts[{listed.index[row]!r}]"
         raise InputError(
             f"{where} has no score of {wide.columns[column]} ({reasons}). Leave one of them out."
         )
-    return wide.set_axis(listed.index)
+    wide = wide.set_axis(listed.index)
+    source = f"{target.checkpoint.source}, sha256:{target.digest}"
+    wide.attrs = {"model": model, "checkpoint": source, "dtype": target.dtype, "device": target.device}
+    return wide
 
 
 def _checked(argument: str, value: Any, kinds: Any, needed: str) -> str:
@@ -211,11 +225,14 @@ def _checkpoint(model: str, folder: Path) -> tuple[Path, dict[str, Any]]:
     return record, {} if has_gpu() else {"dtype": "float32"}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Results:
     """A finished study's results as pandas tables; columns as results/README.md lists them."""
 
     plan: Plan
+
+    def __repr__(self) -> str:
+        return f"<pretrace study '{self.plan.study.name}': {len(self.pairs)} models on benchmarks, listed by .pairs>"
 
     @property
     def pairs(self) -> list[tuple[str, str]]:
@@ -240,8 +257,27 @@ class Results:
         return scores.merge(about, on=["unit", "id"], how="left", validate="many_to_one")
 
     def metrics(self, model: str, benchmark: str) -> "pd.DataFrame":
-        """Return the AUCs and true positive rates with their intervals."""
-        return read_parquet(self._pair(model, benchmark).stage_file("metrics"))
+        """Return the AUCs and true positive rates with their intervals.
+
+        A method with a parameter outside its grid off the default is called as in tables, `min_k;window=3`, so that
+        `method == 'min_k' and selection == 'default'` is one row of a metric; in rows of the grid each setting is one.
+        """
+        return with_variants_named(read_parquet(self._pair(model, benchmark).stage_file("metrics")))
+
+    def table(self, artifact: str) -> "pd.DataFrame":
+        """Return the numbers of a table or figure, as in its CSV file: `study.table("results_auc")`."""
+        import pandas as pd
+
+        artifacts = self.plan.study.artifacts
+        if artifact not in artifacts:
+            raise InputError(
+                f"load: the study {self.plan.study.name} has no table or figure '{artifact}': "
+                f"{nearest(artifact, artifacts)}"
+            )
+        path = outputs(artifacts[artifact], Path("results", self.plan.study.name))["csv"]
+        if not path.is_file():
+            raise InputError(f"load: {path} is not there: snakemake --cores all {path}")
+        return pd.read_csv(path)
 
     def tokens(self, model: str, benchmark: str, **reading: Any) -> "pd.DataFrame":
         """Return the token statistics of a pass, a row for each text and variant, an array [n] in each cell.

@@ -2,6 +2,7 @@
 
 python tests/bench/bench_intervals.py --repetitions 2000 --resamples 400
 python tests/bench/bench_intervals.py --sizes --repetitions 120   # of 1 + 1 to 60 + 60 texts, and of few documents
+python tests/bench/bench_intervals.py --stars --repetitions 400   # of true positive rates, as tables compare them
 """
 
 import argparse
@@ -16,13 +17,16 @@ from pretrace.evaluation.resampling import resample, resampling_groups
 from pretrace.evaluation.roc import Ranking, compact
 from pretrace.evaluation.scores import UnitScores, text_units
 from pretrace.evaluation.significance import (
+    CROSS_FITTED,
     bootstrap_test,
     centre_resamples,
+    expansion,
+    holm,
     percentile_interval,
 )
 from pretrace.methods.settings import Column
 from pretrace.render.names import BLIND
-from pretrace.render.results import above_baseline
+from pretrace.render.results import with_stars
 from pretrace.render.tables.table import best, beyond_chance
 
 SHIFTS = (0.0, 0.5, 1.5)
@@ -80,6 +84,58 @@ def print_rates(repetitions, resamples):
             print(f"| {texts} | {level} % | {' | '.join(cells)} |", flush=True)
 
 
+STAR_SIZES = (10, 15, 20, 30, 60)
+GOOD, BETTER = 1.8, 2.6
+"""Distances of the classes in standard deviations: AUC 0.90 of good methods, 0.97 of one that is better."""
+
+
+def stars(texts, distances, widened, repetitions, resamples):
+    """Return how often (percent) a column of rates has a star over its first method, and how often the last method has.
+
+    By level, then the mean over them; `distances` and `widened` of the methods: the latter's intervals and tests are
+    wider by the root of 2, as those of the bag of words.
+    """
+    rng = np.random.default_rng([texts, len(distances), int(10 * sum(distances))])
+    label = np.arange(2 * texts) < texts
+    rows, ones = np.arange(2 * texts), np.ones((2 * texts, 1))
+    groups = resampling_groups(rows, np.full(2 * texts, -1), label)
+    factors = expansion(texts) * np.where(widened, CROSS_FITTED, 1.0)
+    any_star, last_star = [], []
+    for seed in range(repetitions):
+        weights = np.concatenate(list(resample(groups, resamples, seed)), axis=1)
+        common = rng.normal(size=2 * texts)
+        values, draws = [], []
+        for distance, factor in zip(distances, factors, strict=True):
+            scores = (common + rng.normal(size=2 * texts)) / 2**0.5 + distance * label
+            ranking = Ranking.of(scores, label, rows)
+            value, drawn = (
+                numerators[RATES] / pairs for numerators, pairs in map(ranking.counts, (ones, weights))
+            )
+            values.append(value[:, 0])
+            draws.append(np.clip(value + factor * (drawn - value), 0, 1))
+        leads = np.array(values[1:]) - values[0]
+        drawn_leads = np.array(draws[1:]) - draws[0]
+        starred = []
+        for level in range(len(RATES)):
+            p = bootstrap_test(centre_resamples(drawn_leads[:, level], leads[:, level])).p
+            starred.append((holm(p) <= 0.05) & (leads[:, level] > 0))
+        any_star.append(np.any(starred, axis=1))
+        last_star.append(np.array(starred)[:, -1])
+    return 100 * np.mean(any_star), 100 * np.mean(last_star)
+
+
+def print_stars(repetitions, resamples):
+    """A row for each number of texts of each class: false stars of six methods that are equally good, and power."""
+    plain, blind = np.zeros(6, dtype=bool), np.arange(6) == 0
+    for texts in STAR_SIZES:
+        none, _ = stars(texts, [0.0] * 6, plain, repetitions, resamples)
+        good, _ = stars(texts, [GOOD] * 6, plain, repetitions, resamples)
+        _, over_loss = stars(texts, [GOOD] * 5 + [BETTER], plain, repetitions, resamples)
+        _, over_blind = stars(texts, [GOOD] * 5 + [BETTER], blind, repetitions, resamples)
+        cells = " | ".join(f"{share:.1f}" for share in (none, good, over_loss, over_blind))
+        print(f"| {texts} + {texts} | {cells} |", flush=True)
+
+
 SIZES = (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30, 60)
 DOCUMENTS = (5, 10, 20)
 METHODS = ("loss", "zlib", "lowercase", "ref", "gap_k", "blind")
@@ -108,10 +164,8 @@ def printed(benchmark, scores, seed, resamples):
         study="bench", model=str(seed), benchmark_name="", resamples=resamples,
     )  # fmt: skip
     metrics = metrics[metrics["selection"].eq("default")].assign(control=metrics["method"].eq(BLIND), panel=0)
-    tests = tests[
-        tests["test"].eq("bootstrap") & tests["selection"].eq("default") & tests["baseline"].eq(BLIND)
-    ]
-    return metrics, tests.assign(star=above_baseline(tests).fillna(False).astype(bool))
+    against = tests["baseline"].eq(BLIND) & tests["test"].eq("bootstrap") & tests["selection"].eq("default")
+    return metrics, with_stars(tests[against].assign(panel=0, average="", control=False))
 
 
 def sizes(label, document, distance, repetitions, resamples):
@@ -142,7 +196,6 @@ def sizes(label, document, distance, repetitions, resamples):
         known = rows[rows["low"].notna()]
         found.append({
             "star": tests.loc[tests["metric"] == "auc", "star"].any(),
-            "rate": tests.groupby("metric")["star"].any().drop("auc", errors="ignore").mean(),
             "bold": bold.any(),
             "covers": ((known["low"] <= truth) & (truth <= known["high"])).mean(),
         })  # fmt: skip
@@ -166,8 +219,8 @@ def print_sizes(repetitions, resamples):
         covers = " / ".join(
             "-" if np.isnan(row["covers"]) else f"{100 * row['covers']:.0f}" for row in (null, *others)
         )
-        star, rate, bold = (f"{100 * np.nan_to_num(null[key]):.1f}" for key in ("star", "rate", "bold"))
-        print(f"| {name} | {star} | {rate} | {bold} | {covers} |", flush=True)
+        star, bold = (f"{100 * np.nan_to_num(null[key]):.1f}" for key in ("star", "bold"))
+        print(f"| {name} | {star} | {bold} | {covers} |", flush=True)
 
 
 def main():
@@ -175,8 +228,10 @@ def main():
     parser.add_argument("--repetitions", type=int, default=400)
     parser.add_argument("--resamples", type=int, default=300)
     parser.add_argument("--sizes", action="store_true")
+    parser.add_argument("--stars", action="store_true")
     given = parser.parse_args()
-    (print_sizes if given.sizes else print_rates)(given.repetitions, given.resamples)
+    printed_of = print_sizes if given.sizes else print_stars if given.stars else print_rates
+    printed_of(given.repetitions, given.resamples)
 
 
 if __name__ == "__main__":

@@ -153,7 +153,7 @@ def tests_frame(metrics: pd.DataFrame) -> pd.DataFrame:
         tests = own[[*keys("", "", ""), "metric"]].assign(
             baseline=baseline, test="bootstrap", difference=gain
         )
-        frames.append(tests.assign(low=gain - 0.02, high=gain + 0.02, p=p, p_holm=(3 * p).clip(upper=1)))
+        frames.append(tests.assign(low=gain - 0.02, high=gain + 0.02, p=p))
     return pd.concat(frames, ignore_index=True).dropna(subset="difference")
 
 

@@ -2,7 +2,10 @@
 
 import copy
 import random
+import re
+import zipfile
 from collections.abc import Callable, Sequence
+from io import BytesIO
 from typing import Any
 
 from hypothesis import given, settings
@@ -79,3 +82,48 @@ def damaged(content: bytes, draw: random.Random) -> bytes:
     if how == 2:
         return content[:place] + draw.choice((b"\0", b"\xff\xfe", b'"', b"\n", b"{", b",")) + content[place:]
     return content[:place] + content
+
+
+_TOKEN = re.compile(rb"<[^<>]{0,200}>|\"[^\"]{0,200}\"|[/\\]\w+|\d+ \d+ R|-?\d+(?:\.\d+)?|\w+|\S")
+"""A tag, a value of an attribute, a word of PDF or RTF, a number, a word, a sign."""
+
+_FOREIGN = (
+    b"", b"0", b"-1", b"99999999999", b"1e999", b"NaN", b"\0", b"'", b'"', b"<", b">", b"&", b"&#xD800;", b"(", b")",
+    b"[", b"]", b"<<", b">>", b"null", b"/F", b"1 0 R", b"99 0 R", b"\xff", b"x" * 10_000, b"{", b"}", b"%", b"stream",
+    b"endstream", b"endobj", b"../../etc/passwd", b"#", b"<!--", b"]]>", b"<?xml version='1.0' encoding='utf-16'?>",
+    b"<!DOCTYPE x [<!ENTITY a 'b'>]>", b"<<>>", b"/FlateDecode", b"\\bin99", b"\\u-70000",
+)  # fmt: skip
+
+
+def respelled(content: bytes, draw: random.Random) -> bytes:
+    """Some tokens gone, repeated, or with others in their place."""
+    tokens = [*_TOKEN.finditer(content)]
+    for _ in range(draw.choice((1, 1, 1, 3, 10)) if tokens else 0):
+        token, other = draw.choice(tokens), draw.choice(tokens)
+        own = token[0]
+        spelling = draw.choice(
+            (b"", draw.choice(_FOREIGN), own * draw.choice((2, 5, 300)), other[0], own + other[0])
+        )
+        content = content[: token.start()] + spelling + content[token.end() :]
+    return content
+
+
+def repacked(content: bytes, draw: random.Random) -> bytes:
+    """A zip archive in which a member is gone, another's, under another name, or spoiled."""
+    with zipfile.ZipFile(BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    name, other = draw.choice(sorted(members)), draw.choice(sorted(members))
+    how = draw.choice(("drop", "swap", "rename", "damage", "respell", "respell", "respell"))
+    if how == "drop":
+        del members[name]
+    elif how == "swap":
+        members[name] = members[other]
+    elif how == "rename":
+        members[draw.choice(("x", name.upper(), f"{name}/a"))] = members.pop(name)
+    else:
+        members[name] = (damaged if how == "damage" and members[name] else respelled)(members[name], draw)
+    packed = BytesIO()
+    with zipfile.ZipFile(packed, "w", draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))) as archive:
+        for member, own in members.items():
+            archive.writestr(member, own)
+    return packed.getvalue()

@@ -19,6 +19,7 @@ import zstandard
 import hub_datasets as made
 from pretrace.benchmarks import build
 from pretrace.benchmarks.fetching import fetch_dataset
+from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.sources import BENCHMARKS
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
@@ -458,6 +459,25 @@ MISTAKES = [
 def test_a_mistake_is_named_with_what_there_is(tmp_path, keys, message):
     with pytest.raises(InputError, match=message):
         table_of(written(tmp_path, books()), **keys)
+
+
+@pytest.mark.parametrize(("keys", "message"), MISTAKES[:4])
+def test_a_configuration_or_a_split_that_a_folder_lacks_is_named_while_planning(tmp_path, keys, message):
+    entry = DataSet(source="dataset", path=str(tmp_path), **keys)
+    with pytest.raises(InputError, match=message):
+        check_splits(entry, written(tmp_path, books()))
+
+
+@pytest.mark.parametrize("several", [True, False])
+def test_the_splits_of_a_saved_folder_are_known_while_planning(tmp_path, several):
+    from datasets import Dataset, DatasetDict
+
+    table = Dataset.from_dict({"text": ["a b"], "label": [1]}, split="test")
+    (DatasetDict({"test": table}) if several else table).save_to_disk(str(tmp_path / "saved"))
+    folder = tmp_path / "saved"
+    check_splits(DataSet(source="dataset", path=str(folder), splits=["test"]), folder)
+    with pytest.raises(InputError, match="has no split 'train': valid: test"):
+        check_splits(DataSet(source="dataset", path=str(folder), splits=["train"]), folder)
 
 
 def test_a_broken_file_is_named_where_its_split_is_read(tmp_path):

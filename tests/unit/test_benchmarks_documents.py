@@ -267,6 +267,11 @@ REFUSED = {
     "deep.html": (lambda path: written(path, "<div>" * 1001), "more than 1,000 tags are open at once; close them"),
     "tags.html": (lambda path: written(path, "<p>a</p>" * 1001), "more than 2,000 tags; divide it"),
     "tags.epub": (lambda path: epub(path, ["<p>a</p>" * 600] * 2), "more than 2,000 tags; divide it"),
+    "lines.md": (lambda path: written(path, "a\n" + "\n" * 2000), "more than 2,000 lines; divide it"),
+    "strings.pdf": (lambda path: pdf(path, [["a text"], ["a"] * 1001]), "page 2 .* has more than 1,000 strings"),
+    "long.pdf": (lambda path: pdf(path, [["a text"] * 900] * 3), "more than 2,000 strings; divide it"),
+    "watermark.pdf": (lambda path: pdf(path, [["copy " * 20, str(page)] for page in range(3)]), "all 3 pages .* same"),
+    "words.rtf": (lambda path: written(path, "{\\rtf1" + "\\b" * 2001), "more than 2,000 words of RTF; divide it"),
     "image.txt": (lambda path: path.write_bytes(bytes(range(128, 256)) * 9), "not text in an encoding"),
 }  # fmt: skip
 
@@ -276,7 +281,8 @@ REFUSED = {
 def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name):
     monkeypatch.setattr(limits, "LARGEST_DOCUMENT", 50_000)
     monkeypatch.setattr(limits, "MOST_OPEN", 1000)
-    monkeypatch.setattr(limits, "MOST_TAGS", 2000)
+    monkeypatch.setattr(limits, "MOST_PIECES", 2000)
+    monkeypatch.setattr(limits, "MOST_STRINGS_OF_A_PAGE", 1000)
     make, message = REFUSED[name]
     path = tmp_path / name
     make(path)
@@ -285,9 +291,17 @@ def test_what_cannot_be_read_is_named_with_a_remedy(tmp_path, monkeypatch, name)
     assert str(path) in str(raised.value)
 
 
+def test_the_tags_of_a_docx_are_counted_before_its_tree_is_made(tmp_path, monkeypatch):
+    monkeypatch.setattr(limits, "MOST_PIECES", 30_000)
+    assert read_document(docx(tmp_path / "a.docx", "Text.")).text == "Text."
+    with pytest.raises(InputError, match=r"b\.docx: the document has more than 30,000 tags; divide it"):
+        read_document(docx(tmp_path / "b.docx", "a\n\n" * 4000))
+
+
 HALVES = {
     "comments.html": "<!--", "declarations.html": "<!", "instructions.html": "<?", "data.html": "<![CDATA[",
     "tags.html": "<a ", "ends.html": "</a ", "angles.html": "<", "quotes.html": "<a b='", "equals.html": "<a b=",
+    "words.rtf": "{\\b a", "notes.rtf": "{\\footnote ", "titles.rtf": "{\\title a", "cells.rtf": "\\cell\n",
     "code.html": "<script>", "open.html": "<p>", "numbers.html": "&#x", "feeds.txt": "\f", "lines.txt": "\n",
     "blank.md": " \n", "rules.md": "---\n", "hyphens.txt": "a-\n", "contents.txt": "contents\n",
 }  # fmt: skip
@@ -297,7 +311,8 @@ HALVES = {
 def test_a_long_damaged_file_takes_a_time_that_grows_with_its_length(tmp_path, name):
     """A time that grows with the square of the length would be minutes."""
     unit = HALVES[name]
-    path = written(tmp_path / name, f"A text.\f{unit * (300_000 // len(unit))}")
+    head = "{\\rtf1 " if name.endswith(".rtf") else ""
+    path = written(tmp_path / name, f"{head}A text.\f{unit * (300_000 // len(unit))}")
     start = time.process_time()
     reading = read_document(path)
     assert time.process_time() - start < 5

@@ -3,13 +3,16 @@
 import bz2
 import datetime
 import gzip
+import io
 import json
 import lzma
 import re
+import tracemalloc
+import zipfile
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet
+import pyarrow.parquet as pq
 import pytest
 import zstandard
 
@@ -28,7 +31,17 @@ ROWS = [
 ]
 
 
+def zipped(**members: bytes) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
+    return packed.getvalue()
+
+
 FORMATS = {
+    "texts.csv.zip": zipped(**{"folder/any name": made.comma_separated(ROWS), "__MACOSX/._x": b"x"}),
+    "texts.JSONL.ZIP": zipped(rows=made.jsonl(ROWS)),
     "texts.jsonl": made.jsonl(ROWS),
     "marked_with_blank_lines.JSONL": ("\n\n".join(map(json.dumps, ROWS)) + "\n \n").encode("utf-8-sig"),
     "texts.jsonl.gz": gzip.compress(made.jsonl(ROWS)),
@@ -149,6 +162,11 @@ MISTAKES = {
         (b"PAR1 no", r": cannot be read"),
     ],
     "t.jsonl.gz": [(gzip.compress(GOOD.encode() * 1000)[:-20], r": cannot be read")],
+    "t.csv.zip": [
+        (zipped(a=b"", b=b""), ": the archive has 2 files, and is read if it has one; unpack it"),
+        (zipped(), ": the archive has 0 files"),
+        (zipped(a=GOOD.encode() * 1000)[:-20], ": cannot be read after line 0"),
+    ],
 }
 
 
@@ -202,6 +220,44 @@ def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(tmp_path, m
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match=rf"{re.escape(str(tmp_path / name) + said)} larger than"):
         list(rows_of_file(tmp_path / name, settings=settings))
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.jsonl", b'{"input": "a b"}\n' + b" \n" * 1001 + b'{"input": "c d"}\n'),
+        ("t.csv.gz", gzip.compress(b"input,label\n" + b"\r\n" * 1001 + b"c d,1\n")),
+        ("t.txt", b"a b" + b"\n" * 1002),
+    ],
+)
+def test_many_blank_lines_are_no_text(tmp_path, monkeypatch, name, content):
+    (tmp_path / name).write_bytes(content)
+    assert list(rows_of_file(tmp_path / name))
+    monkeypatch.setattr("pretrace.benchmarks.opening.MOST_BLANK_LINES", 1000)
+    with pytest.raises(
+        InputError, match=rf"{re.escape(name)}:100\d: more than 1,000 blank lines; remove them"
+    ):
+        list(rows_of_file(tmp_path / name))
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.jsonl.gz"])
+def test_few_bytes_that_are_many_texts_are_refused_before_all_are_in_memory(tmp_path, monkeypatch, name):
+    monkeypatch.setattr("pretrace.benchmarks.texts.LARGEST_TEXTS", 2_000_000)
+    count, text = 1000, "a word " * 1000
+    if name.endswith(".parquet"):
+        values = pa.DictionaryArray.from_arrays(pa.array([0] * count, pa.int32()), pa.array([text]))
+        pq.write_table(pa.table({"input": values}), tmp_path / name, compression="zstd")
+    else:
+        (tmp_path / name).write_bytes(gzip.compress(f"{json.dumps({'input': text})}\n".encode() * count))
+    assert (tmp_path / name).stat().st_size < 50_000
+    tracemalloc.start()
+    with pytest.raises(
+        InputError, match=r"(:|row )286: the texts until here have more than 2,000,000 characters"
+    ):
+        check_texts(tmp_path / name, metrics=False)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 6e6, "all texts have 7 MB"
 
 
 def test_a_missing_file_a_folder_and_another_format_say_what_to_give(tmp_path):

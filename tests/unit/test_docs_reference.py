@@ -14,8 +14,11 @@ from jsonschema import Draft202012Validator
 from referencing import Registry, Resource
 
 from pretrace.benchmarks.sources import BENCHMARKS
+from pretrace.evaluation.metrics import SHOWN_METRICS
 from pretrace.methods import METHODS
+from pretrace.questions import known
 from pretrace.questions.known import QUESTION_METHODS
+from pretrace.render.catalogue import RENDERERS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
@@ -99,6 +102,24 @@ def faults(folder: Path, text: str) -> list[str]:
     return [
         error.message for error in Draft202012Validator(READ[path.name], registry=REGISTRY).iter_errors(given)
     ]
+
+
+def test_an_editor_proposes_the_names_that_a_study_may_use_and_allows_others():
+    kinds = READ["study.schema.json"]["$defs"]
+    for kind, names in {"methods": known.METHODS, "renderers": RENDERERS, "metrics": SHOWN_METRICS}.items():
+        assert kinds[kind]["anyOf"][0]["enum"] == [*names]
+    for kind in ("models", "benchmarks", "corpora", "artifacts"):
+        path = ROOT / "config" / f"{kind}.yaml"
+        assert kinds[kind]["anyOf"][0]["enum"] == [*yaml.safe_load(path.read_text(encoding="utf-8"))]
+    run, *_ = (choice for choice in kinds["WrittenRun"]["properties"]["methods"]["items"]["anyOf"]
+               if "properties" in choice)  # fmt: skip
+    named = {name: [*parameters["properties"]] for name, parameters in run["properties"].items()}
+    assert named == {name: [*method.defaults] for name, method in known.METHODS.items()}
+    own = "# yaml-language-server: $schema=workflow/schemas/study.schema.json\nstudy: mine\nruns:\n"
+    own += (
+        "  - {model: [my-own], benchmark: mine, methods: [my_own, my_own: {k: [1]}]}\nartifacts: [my_table]\n"
+    )
+    assert faults(ROOT, own) == []
 
 
 def test_an_editor_that_reads_the_schemas_finds_nothing_wrong_in_the_project():

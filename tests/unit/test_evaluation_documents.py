@@ -99,7 +99,6 @@ def test_welchs_test_is_scipys_on_the_documents(results):
     assert row["difference"] == pytest.approx(members.mean() - nonmembers.mean())
     assert (row["low"], row["high"]) == pytest.approx((interval.low, interval.high))
     assert (row["baseline"], row["metric"]) == ("nonmembers", "mean_score")
-    assert (welch["p_holm"] >= welch["p"]).all()
     assert "odd_one_out" not in set(welch["method"]), "without any spread there is nothing to test"
 
 

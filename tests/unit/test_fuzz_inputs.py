@@ -8,7 +8,9 @@ import gzip
 import io
 import json
 import random
+import resource
 import signal
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,12 +23,15 @@ import pytest
 import spoiling
 import yaml
 from made_up_studies import ROOT
-from spoiling import damaged, refuses, spoiled
+from pypdf import PdfWriter
+from spoiling import damaged, refuses, repacked, respelled, spoiled
 
 import hub_datasets as made
+from made_up_books import docx, epub, pages_of, pdf, prose
 from pretrace import benchmarks
 from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.loaders.local import check_texts
+from pretrace.benchmarks.works import Work, read_work
 from pretrace.corpora.readers.local import LocalCorpus, local
 from pretrace.questions.collected import check_answers
 from pretrace.questions.prompts import Wording
@@ -218,6 +223,64 @@ def test_a_changed_file_of_a_view_is_refused_or_read_whole(tmp_path, name, seeds
             tables: list[pd.DataFrame] = []
             refused = refuses(lambda: tables.append(imported_view("paraphrase", texts, path)))  # noqa: B023
             assert name in refused or len(tables[0]) == texts_in(path)
+
+
+def odt(text: str) -> bytes:
+    spaces = " ".join(
+        f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in ("office", "text", "manifest")
+    )
+    blocks = "".join(f'<text:p>{own}<text:s text:c="3"/></text:p>' for own in text.split("\n\n"))
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("META-INF/manifest.xml", f"<manifest:manifest {spaces}/>")
+        body = f"<office:body><office:text>{blocks}</office:text></office:body>"
+        archive.writestr("content.xml", f"<office:document-content {spaces}>{body}</office:document-content>")
+    return packed.getvalue()
+
+
+@pytest.fixture(scope="module")
+def documents(tmp_path_factory) -> dict[str, bytes]:
+    """Documents of all formats, by name."""
+    folder = tmp_path_factory.mktemp("documents")
+    text = prose(300, "a")
+    blocks = "".join(f"<p class='a'>{own}</p>" for own in text.split("\n\n"))
+    lines = "".join(rf"\pard\f0 {own}{{\footnote n}}\u8217?\'e9\par" for own in text.split("\n\n"))
+    plain = pdf(folder / "a.pdf", pages_of(text, "H", lines=10))
+    packed = PdfWriter(clone_from=plain)
+    packed.add_metadata({"/Title": "A title"})
+    for page in packed.pages:
+        page.compress_content_streams()
+    packed.write(folder / "b.pdf")
+    return {
+        "a.epub": epub(
+            folder / "a.epub", [text, text], front="F", about="<dc:title>A</dc:title>"
+        ).read_bytes(),
+        "a.docx": docx(folder / "a.docx", text, ["One\t1"]).read_bytes(),
+        "a.odt": odt(text),
+        "a.pdf": plain.read_bytes(),
+        "b.pdf": (folder / "b.pdf").read_bytes(),
+        "a.html": f"<html><head><title>x</title></head><body>{blocks}<ul><li>a<li>b</ul></body></html>".encode(),
+        "a.rtf": rf"{{\rtf1\ansi{{\fonttbl{{\f0 T;}}}}{{\info{{\title T}}}}{lines}}}".encode(),
+        "a.md": f"---\ntitle: x\n---\n# Contents\n- a\n{text}[^1]\n\n[^1]: note\n".encode("utf-16"),
+    }
+
+
+@SEEDS
+@pytest.mark.parametrize("name", ["a.epub", "a.docx", "a.odt", "a.pdf", "b.pdf", "a.html", "a.rtf", "a.md"])
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+def test_a_changed_document_is_refused_or_read(tmp_path, documents, name, seeds):
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    path = tmp_path / name
+    ways = [damaged, respelled]
+    if zipfile.is_zipfile(io.BytesIO(documents[name])):
+        ways += [repacked, repacked]
+    for seed in seeds:
+        with limited(seed) as draw:
+            path.write_bytes(draw.choice(ways)(documents[name], draw))
+            refused = refuses(lambda: read_work(Work("a", path, (path,))))
+            assert not refused or (name in refused and "\n" not in refused), refused
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 500_000, "KB of memory"
 
 
 @SEEDS

@@ -24,6 +24,7 @@ from pretrace.methods import score as scores_table
 from pretrace.models.checkpoint import register_local
 from pretrace.passes import job
 from pretrace.passes.index import PassIndex
+from pretrace.runtime import logs
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_json, write_parquet
 from pretrace.studies import Plan, load_study
@@ -193,6 +194,49 @@ def test_texts_come_in_any_list_with_labels_as_pandas_has_them_and_a_model_by_it
     ):
         shown = pretrace.score(given(TEXTS[:3]), model=Path("tiny"), methods=["loss"], labels=labels)
         assert shown["loss"].tolist() == expected["loss"].tolist()
+
+
+def test_a_long_list_says_how_far_it_is_and_a_table_of_scores_what_it_is_of(folder, monkeypatch, capsys):
+    shown = pretrace.score(TEXTS[:2], model="tiny", methods=["loss"])
+    assert capsys.readouterr().err == ""
+    record = register_local(folder / "tiny", folder / "again.json")
+    assert shown.attrs == {
+        "model": "tiny",
+        "checkpoint": f"{record.source}, sha256:{record.digest}",
+        "dtype": "float32",
+        "device": "cpu",
+    }
+    monkeypatch.setattr(logs, "EVERY", 0.0)
+    pretrace.score(TEXTS[:2], model="tiny", methods=["loss"])
+    assert "2 of 2 texts" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("count", "columns"), [(40, ["loss", "blind"]), (3, ["loss"])])
+def test_labels_add_the_bag_of_words_where_there_is_enough_to_learn_from(folder, warnings, count, columns):
+    texts = [f"{TEXTS[number % 6]} {number}" for number in range(count)]
+    shown = pretrace.score(
+        texts, model="tiny", methods=["loss"], labels=[number % 2 for number in range(count)]
+    )
+    assert [*shown.columns] == columns
+    assert ("no column blind" in warnings()) == (columns == ["loss"])
+
+
+def test_a_finished_study_is_one_line_and_gives_its_tables_and_one_row_of_a_method(embedded):
+    study = pretrace.load("embedded")
+    assert (
+        repr(study)
+        == f"<pretrace study 'embedded': {len(study.pairs)} models on benchmarks, listed by .pairs>"
+    )
+    metrics = study.metrics(*PAIR).query("metric == 'auc' and selection == 'default'")
+    assert len(metrics.query("method == 'min_k'")) == len(metrics.query("method == 'min_k;window=3'")) == 1
+    folder = Path("results/embedded/tables")
+    with pytest.raises(InputError, match=r"results_auc\.csv is not there: snakemake --cores all"):
+        study.table("results_auc")
+    folder.mkdir()
+    (folder / "results_auc.csv").write_text("method,value\nloss,0.5\n")
+    assert study.table("results_auc").to_dict("list") == {"method": ["loss"], "value": [0.5]}
+    with pytest.raises(InputError, match="has no table or figure 'result_auc': did you mean 'results_auc'"):
+        study.table("result_auc")
 
 
 def test_a_finished_study_gives_its_scores_labels_lengths_and_tokens(embedded):

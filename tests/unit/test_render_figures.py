@@ -87,12 +87,23 @@ def test_the_headline_counts_what_no_control_explains_and_a_null_model_is_no_tes
     null = HEADLINE | {"null_models": [made_up.MODEL]}
     reading = made_up.draw(null, study).reading
     assert reading == (
-        "In no test did a method find training that no control explains. Of 1 models that saw neither class, a method "
-        "found training in 1."
+        "In no test did a method find training that no control explains. False alarms in models that read neither "
+        "class: 1 of 1 tests (at most 0.025 expected)."
     )
     table = made_up.draw(null | {"renderer": "blind_audit", "panels": [made_up.OTHER_PANEL]}, study)
-    assert "Of 1 models that saw neither class, a method beats the bag of words on" in table.reading
-    assert "panels without placebos" not in table.reading
+    counted = "False alarms in models that read neither class: 1 of 1 columns (at most 0.05 expected)."
+    assert table.reading == counted
+    assert not any(cell.star or cell.bold for row in table.blocks[0].rows for cell in row.cells)
+    assert table.frame["p_holm"].lt(0.05).any()
+    given = {"renderer": "method_table", "selection": ["held_out"], "baseline": "blind"}
+    shown = made_up.draw(null | given, study)
+    marked = [row.label for row in shown.blocks[0].rows for cell in row.cells if "j" in cell.signs]
+    assert "Min-K%++" in marked
+    assert not any(cell.star or cell.bold for row in shown.blocks[0].rows for cell in row.cells)
+    assert counted in " ".join(shown.notes)
+    beside = made_up.draw(null | {"renderer": "blind_audit"}, study)
+    assert "yes: a false alarm" in [cell.words for row in beside.blocks[0].rows for cell in row.cells]
+    assert "(false alarms: the model read neither class)" in beside.reading
 
 
 def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its_label(results: Results):
@@ -109,17 +120,23 @@ def test_a_panel_of_the_headline_has_a_row_for_each_of_its_own_methods_under_its
 
 def test_a_terminal_gets_a_line_a_panel_and_no_more_than_fit(results: Results):
     frame = made_up.draw(HEADLINE, results).frame
-    head, line = headline_lines(frame)
+    heading, name, *found = headline_lines(frame)
     best, blind = frame[frame["best"]].iloc[0], frame[frame["method"] == "blind"].iloc[0]
-    cells = {
-        "texts and model": "speeches, 64 words, tiny-135m",
-        "AUC": f"{best['value']:.2f} [{best['best_low']:.2f}, {best['best_high']:.2f}]",
-        "bag of words": f"{blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}]",
-        "rank among placebos": f"{best['rank']:.0f} of 5, mean {best['placebo_mean']:.2f}",
-    }
-    assert all(line[head.index(name) :].startswith(cell) for name, cell in cells.items())
+    assert heading == "best of up to 7 methods:"
+    assert name == "speeches, 64 words, tiny-135m"
+    said = " ".join(" ".join(found).split())
+    for words in (
+        f"AUC {best['value']:.2f} [{best['best_low']:.2f}, {best['best_high']:.2f}]",
+        f"bag of words {blind['value']:.2f} [{blind['low']:.2f}, {blind['high']:.2f}]",
+        f"rank among placebos {best['rank']:.0f} of 5, mean {best['placebo_mean']:.2f}",
+    ):
+        assert words in said
+    long = frame.assign(
+        label="address of 2026 against those of 2005-2020, with shots, 32 words, SmolLM2-135M"
+    )
+    assert max(map(len, headline_lines(long))) <= 60
     many = pd.concat([frame.assign(label=f"panel {number}") for number in range(LINES + 3)])
-    assert len(headline_lines(many)) == LINES + 2
+    assert sum(line.startswith("panel") for line in headline_lines(many)) == LINES
     assert headline_lines(many)[-1] == "and 3 more, in the report"
 
 

@@ -11,7 +11,7 @@ from pretrace.evaluation.averages import average, difference, over_draws
 from pretrace.evaluation.scores import evaluation_sets
 from pretrace.methods import METHODS
 from pretrace.render.figures import lines
-from pretrace.render.results import Results
+from pretrace.render.results import Results, long_frame, with_stars
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 from pretrace.views.prefixes import draw_prefixes
@@ -54,15 +54,20 @@ def test_a_star_over_draws_holds_in_every_draw():
     keys = {"panel": 0, "metric": "auc", "selection": "held_out", "setting": "", "marks": "", "value": 0.5}
 
     def row(method: str, gain: float, p: float) -> dict:
-        test = {"baseline": "loss", "difference": gain, "p": p, "p_holm": p, "star": gain > 0 and p <= 0.05}
+        test = {"baseline": "loss", "difference": gain, "p": p}
         return keys | test | {"method": method, "low": None, "high": None}
 
     first = [row("a", 0.1, 0.01), row("b", 0.1, 0.01), row("c", 0.1, 0.01), row("d", 0.1, 0.01)]
     second = [row("a", 0.1, 0.04), row("b", 0.1, 0.2), row("c", -0.1, 0.01)]
     merged = over_draws([*first, *second], 2)
-    assert [(record["method"], record["star"], record["p_holm"]) for record in merged] == [
-        ("a", True, 0.04), ("b", False, 0.2), ("c", False, 0.01),
+    assert [(record["method"], record["difference"], record["p"]) for record in merged] == [
+        ("a", 0.1, 0.04), ("b", 0.1, 0.2), ("c", -0.1, 0.01),
     ]  # fmt: skip
+    frame = with_stars(long_frame([record | {"average": "", "control": False} for record in merged]))
+    assert frame["p_holm"].tolist() == pytest.approx([0.08, 0.2, 0.03])
+    assert not frame["star"].any()
+    alone = with_stars(frame[frame["method"] == "a"])
+    assert alone[["p_holm", "star"]].values.tolist() == [[0.04, True]]
 
 
 @pytest.mark.parametrize("renderer", ["headline", "blind_audit"])
@@ -81,6 +86,24 @@ def test_methods_with_shots_are_shown_as_the_mean_over_all_draws(renderer, resul
         drawn = drawn[~drawn["setting"].str.contains("access")]
         assert (row["value"], row["sd"]) == pytest.approx((drawn["value"].mean(), drawn["value"].std()))
         assert row["low"] == drawn["low"].min()
+
+
+@pytest.mark.parametrize(
+    ("renderer", "methods", "said"),
+    [
+        ("headline", [], "Con-ReCall and ReCall: mean over all 2 draws of shots."),
+        ("blind_audit", [], "Con-ReCall and ReCall: mean over all 2 draws of shots."),
+        ("method_table", [], "Con-ReCall and ReCall: the first of 2 draws of shots."),
+        ("method_table", ["loss", "recall"], "ReCall: the first of 2 draws of shots."),
+        ("method_table", ["loss"], None),
+        ("roc", [], "Con-ReCall and ReCall: the first of 2 draws of shots."),
+    ],
+)
+def test_it_is_said_which_draws_of_shots_are_shown(results, tmp_path, renderer, methods, said):
+    given = made_up.artifact(renderer, **FIGURES.get(renderer, {}), methods=methods)
+    files = made_up_results.render(given, results, tmp_path)
+    words = files["txt" if "txt" in files else "md"].read_text(encoding="utf-8").replace("\\", "")
+    assert (said in words) if said else ("draws of shots" not in words)
 
 
 def test_the_t_test_of_the_papers_is_marked_at_default_settings_where_asked(results):
@@ -140,12 +163,12 @@ def test_roc_curves_are_of_the_texts_without_prefixes(results):
     assert np.trapezoid(curve["tpr"], curve["fpr"]) == pytest.approx(auc)
 
 
-@pytest.mark.parametrize(("p_holm", "starred"), [(0.05, True), (0.051, False)])
-def test_pairs_are_called_different_by_holm(results, tmp_path, p_holm, starred):
-    read_parquet(results.path("tests", PAIR)).assign(p_holm=p_holm).to_parquet(tmp_path / "tests.parquet")
-    shown = draw(
-        "pairwise_tests", made_up_results.beside(results, "tests", {PAIR: tmp_path / "tests.parquet"})
-    )
+@pytest.mark.parametrize(("p", "starred"), [(0.025, True), (0.0255, False)])
+def test_pairs_are_called_different_by_holm_over_the_column(results, tmp_path, p, starred):
+    """Two of the three methods of the table have a test against the third, whatever else was evaluated."""
+    read_parquet(results.path("tests", PAIR)).assign(p=p).to_parquet(tmp_path / "tests.parquet")
+    changed = made_up_results.beside(results, "tests", {PAIR: tmp_path / "tests.parquet"})
+    shown = draw("pairwise_tests", changed, methods=["loss", "recall", "con_recall"])
     assert any(cell.star for row in shown.blocks[0].rows for cell in row.cells) is starred
     assert shown.frame[["low", "high", "p", "p_holm"]].notna().all(axis=None)
 

@@ -1,14 +1,19 @@
 """What cannot be shown leaves the rest: the other panels, the files, and a record of why."""
 
 import errno
+import sys
 from dataclasses import replace
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import made_up_results as made_up
 import pytest
 
+from pretrace.render import catalogue
+from pretrace.render.artifact import Artifact
 from pretrace.render.catalogue import Renderer
 from pretrace.render.results import UnmadeView
+from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 
 TOO_LONG = made_up.PANEL | {"length": 999}
@@ -97,3 +102,26 @@ def test_a_defect_is_told_with_its_traceback_in_the_log_and_a_full_disk_ends_the
     monkeypatch.setattr(Renderer, "function", raising(OSError(errno.ENOSPC, "No space left")))
     with pytest.raises(OSError, match="No space"):
         rendered("heatmap", results, tmp_path / "full", made_up.PANEL)
+
+
+def test_an_error_in_a_users_own_renderer_is_called_theirs_with_its_line(results, tmp_path, monkeypatch):
+    """Also where the library raises it, because it is called with something wrong."""
+    path = tmp_path / "mine.py"
+    path.write_text("def mine(artifact, results):\n    return results.read('metrics')\n")
+    spec = spec_from_file_location("pretrace.render.figures.mine", path)
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    monkeypatch.setitem(sys.modules, spec.name, module)
+    own = Renderer("figures.mine.mine", frozenset(), frozenset(), frozenset({"unit", "across"}))
+    monkeypatch.setitem(catalogue.RENDERERS, "mine", own)
+    files = made_up.render(made_up.artifact("mine"), results, tmp_path)
+    words = files["txt"].read_text(encoding="utf-8")
+    assert f"(an error in your file {path}, line 2; its job's log has the traceback)" in words
+    assert "defect" not in words
+
+
+def test_panels_that_stand_for_every_length_are_not_read(results, monkeypatch):
+    artifact = Artifact.model_validate(made_up.artifact("roc"))
+    panel = artifact.panels[0].replaced(length=None)
+    with pytest.raises(InputError, match=r"a renderer takes its panels from results\.panels\(artifact\)"):
+        results.rows(artifact, panel)

@@ -6,23 +6,29 @@ tests/unit/test_render_report.py`.
 
 import base64
 import hashlib
+import io
 import json
 import re
 import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import made_up_results as made_up
 import pandas as pd
 import pytest
 import test_render_golden as golden
+from docutils.core import publish_string
+from jinja2 import Template
+from made_up_studies import ROOT
 from test_render_extraction import every_token
 
 from pretrace.render.artifact import Artifact
 from pretrace.render.report import incomplete_passes, render_report, shots_of
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.provenance import provenance
+from pretrace.runtime.schema import read_yaml
 
 GOLDEN = Path(__file__).parent / "golden" / "report.html"
 HOSTILE = "<script>alert('%')</script> & a_b"
@@ -239,6 +245,23 @@ def test_truncated_and_skipped_texts_become_warnings():
     assert "of 9 texts" in warning
     assert "2 were longer" in warning
     assert "1 had nothing" in warning
+
+
+@pytest.mark.parametrize("kind", ["table", "figure"])
+def test_captions_of_snakemakes_report_name_the_artifact_and_are_plain_whatever_is_in_them(kind):
+    """Docutils must not complain about a title or a caption, of the registry or with its signs of markup."""
+    registered = read_yaml(ROOT / "config" / "artifacts.yaml")
+    shown = {slug: {"slug": slug, "title": given["title"], "caption": given.get("caption", "")}
+             for slug, given in registered.items()}  # fmt: skip
+    shown["hostile"] = {"slug": "hostile", "title": "*a* `b` |c| d_ \\", "caption": "**x `y _z"}
+    template = Template((ROOT / "workflow" / "report" / f"{kind}.rst").read_text(encoding="utf-8"))
+    for slug, artifact in shown.items():
+        text = template.render(snakemake=SimpleNamespace(params=SimpleNamespace(artifact=artifact)))
+        complaints = io.StringIO()
+        page = publish_string(text, writer_name="html", settings_overrides={"warning_stream": complaints})
+        assert complaints.getvalue() == "", slug
+        assert f">{slug}<" in page.decode() or slug in page.decode()
+    assert "*a* `b` |c| d_ \\" in page.decode()
 
 
 if __name__ == "__main__":

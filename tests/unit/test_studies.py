@@ -3,6 +3,7 @@
 import re
 from itertools import product
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from made_up_studies import CONFIG, ROOT, RUN, load_written, study
@@ -10,7 +11,7 @@ from made_up_studies import checkpoint as made_up_checkpoint
 
 from pretrace.methods import METHODS
 from pretrace.runtime.names import SHARED_FOLDERS
-from pretrace.studies import Plan, load_study
+from pretrace.studies import Plan, load_study, user_files
 
 SHOTS = RUN | {"benchmark": "sotu_shots"}
 
@@ -121,3 +122,29 @@ def test_unlabelled_texts_are_calibrated_on_a_benchmark_that_the_same_model_read
     loaded = load(study(runs=[run, run | {"benchmark": "sotu_temporal"}], artifacts=["audit"]))
     assert Plan(loaded).pair("smollm2-135m", "sotu").held.benchmark_slug == "sotu_temporal"
     assert not Plan(loaded).needs_classes("sotu"), "an audit needs no members"
+
+
+def test_a_configuration_with_a_study_alone_has_the_values_that_are_shipped(tmp_path, capsys):
+    """As a workflow that uses this one as a module may have it; rules ask for every key by its name."""
+    given = {"study": CONFIG["study"]}
+    assert load_study(given, ROOT / "config").settings == load_study(CONFIG, ROOT / "config").settings
+    user_files.fill_defaults(given)
+    assert given.items() >= {key: value for key, value in CONFIG.items() if value not in ({}, [])}.items()
+
+
+@pytest.mark.parametrize(("count", "shown"), [(1, 1), (3, 3), (4, 3)])
+def test_a_run_ends_with_its_first_warnings_and_says_where_more_are(
+    tmp_path, monkeypatch, capsys, count, shown
+):
+    monkeypatch.chdir(tmp_path)
+    log, headline = Path("results/mine/logs/a.log"), Path("results/mine/headline.txt")
+    log.parent.mkdir(parents=True)
+    lines = [f"2026-01-01 00:00:00,000 WARNING text {number} was cut" for number in (*range(count), 0)]
+    log.write_text("\n".join(lines))
+    headline.write_text("found\n")
+    user_files.print_conclusion(SimpleNamespace(study=SimpleNamespace(name="mine")))
+    said = capsys.readouterr().out
+    assert [f"warning: text {number} was cut" in said for number in range(count)] == [
+        number < shown for number in range(count)
+    ]
+    assert ("different warnings" in said) == (count > 3)

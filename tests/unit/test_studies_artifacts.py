@@ -40,6 +40,29 @@ def test_models_and_benchmarks_are_printed_by_their_titles_and_two_of_one_title_
     ]
 
 
+def test_a_null_model_says_that_it_read_neither_class_wherever_it_is_named(load):
+    """By its name, after a panel's own label, and as a reference."""
+    place = {"benchmark": "sotu_split", "lengths": [64], "start_token": "<|endoftext|>", "methods": ["loss"]}
+    runs = [place | {"model": model} for model in ("pico-en-small-null", "pico-en-small")]
+    runs[1] |= {"methods": ["ref"], "references": ["pico-en-small-null"]}
+    panel = {"model": "pico-en-small-null", "benchmark": "sotu_split", "length": 64}
+    shown = [panel, panel | {"label": "trained on old addresses"}, panel | {"model": "pico-en-small"}]
+    given = study(runs=runs, artifacts={"results_auc": {"panels": shown}})
+    artifact = load(given).artifacts["results_auc"]
+    unlabelled, labelled, other = artifact.panels
+    for printed in (
+        unlabelled.name,
+        unlabelled.heading,
+        *unlabelled.lines[:1],
+        labelled.name,
+        labelled.heading,
+    ):
+        assert "(read neither class)" in printed
+    assert "neither" not in other.name
+    assert artifact.title_of("pico-en-small-null").endswith("(read neither class)")
+    assert artifact.null_models == ["pico-en-small-null"]
+
+
 def test_what_is_printed_of_an_entry_makes_no_text(load, tmp_path):
     texts = {"source": "local", "path": "texts.jsonl"}
     (tmp_path / "texts.jsonl").touch()

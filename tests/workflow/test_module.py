@@ -54,7 +54,7 @@ def run_elsewhere(folder: Path, library: Project, *arguments: str) -> str:
 def test_a_workflow_that_uses_this_one_as_a_module_plans_and_runs_it(source, unrun, elsewhere, served):
     entry = f"{served}/workflow/Snakefile" if source == "address" else unrun.path / "workflow" / "Snakefile"
     (elsewhere / "config").mkdir()
-    shutil.copy(ROOT / "config" / "config.yaml", elsewhere / "config")
+    (elsewhere / "config" / "config.yaml").write_text("study: smoke/smoke.yaml\n", encoding="utf-8")
     (elsewhere / "Snakefile").write_text(SNAKEFILE.format(entry=entry), encoding="utf-8")
     planned = run_elsewhere(elsewhere, unrun, "--dry-run")
     assert "run_passes" in planned

@@ -15,10 +15,11 @@ from pretrace.runtime.identity import Identities, Job
 from pretrace.studies import Plan, load_study
 from pretrace.studies.estimate import measured, order_of_length
 from pretrace.studies.minutes import minutes_of
-from pretrace.studies.user_files import announce, plan_workflow, print_conclusion
+from pretrace.studies.user_files import announce, fill_defaults, plan_workflow, print_conclusion
 
 # before planning, which tells the processes that this one starts that they are jobs
 IDENTITIES = Identities(is_job="PRETRACE_JOB" in os.environ)
+fill_defaults(config)
 PLAN = plan_workflow(config, config_folder())
 STUDY = PLAN.study
 

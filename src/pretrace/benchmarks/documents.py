@@ -83,9 +83,10 @@ def read_document(path: Path) -> LaidOutText:
             f"install {' '.join(PACKAGES)}"
         ) from error
     except Exception as error:  # what a damaged file makes of a reader is not known before
+        said = " ".join(str(error).split())[:100]
         raise InputError(
-            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: {error!s:.100}). Is it whole? Open "
-            "it, and save it again or as text (.txt)."
+            f"{path} cannot be read as {kind[1:].upper()} ({type(error).__name__}: {said}). Is it whole? "
+            "Open it, and save it again or as text (.txt)."
         ) from error
     text, hyphens = joined_hyphens(reading.text.replace("\0", "").encode(errors="ignore").decode())
     reading.text = (unwrap_print(text) if kind == ".pdf" else text).strip("\n")

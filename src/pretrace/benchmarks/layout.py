@@ -277,7 +277,7 @@ def unwrap_print(text: str) -> str:
     written = [line for line in text.split("\n") if line.strip()]
     if sum(line.endswith(" ") for line in written) < KEPT_BLANKS * len(written):
         return re.sub(r"[ \t]+(?=\n|$)", "", unwrap_lines(text, "\n\n"))
-    widths = sorted(map(len, written))
+    widths = sorted(map(len, written)) or [0]
     full = 0.9 * widths[int(0.9 * (len(widths) - 1))]
     parts = []
     before = ""

@@ -5,6 +5,7 @@ import codecs
 import gzip
 import io
 import lzma
+import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -18,9 +19,7 @@ JSON, CSV, PARQUET, PLAIN = "JSON lines", "CSV", "Parquet", "text"
 _SUFFIXES = {
     ".jsonl": JSON, ".ndjson": JSON, ".json": JSON, ".csv": CSV, ".tsv": CSV, ".parquet": PARQUET, ".txt": PLAIN,
 }  # fmt: skip
-FORMATS = (
-    ".jsonl, .ndjson, .json (JSON lines), .csv, .tsv or .txt, also with .gz, .bz2, .xz or .zst, or .parquet"
-)
+FORMATS = ".jsonl, .ndjson, .json (JSON lines), .csv, .tsv or .txt, also with .gz, .bz2, .xz, .zst or .zip, or .parquet"
 
 
 def _open_zst(path: Path) -> Any:
@@ -28,12 +27,29 @@ def _open_zst(path: Path) -> Any:
     return io.BufferedReader(frames)
 
 
+def _open_zip(path: Path) -> Any:
+    """Open the one file in a zip archive, not counting what macOS adds. Raises `InputError` if it has several."""
+    archive = zipfile.ZipFile(path)
+    files = [member for member in archive.infolist() if not member.is_dir()]
+    own = [member for member in files if not member.filename.startswith("__MACOSX/")]
+    if len(own) != 1:
+        raise InputError(f"{path}: the archive has {len(own)} files, and is read if it has one; unpack it.")
+    if own[0].flag_bits & 1:
+        raise InputError(f"{path}: the archive is encrypted; unpack it.")
+    return archive.open(own[0])
+
+
 _OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst,
+    ".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open, ".zst": _open_zst, ".zip": _open_zip,
 }  # fmt: skip
-BROKEN = (OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError)
+BROKEN = (
+    OSError, EOFError, zlib.error, lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile, NotImplementedError,
+)  # fmt: skip
 """What a damaged file raises while it is unpacked."""
 
+
+MOST_BLANK_LINES = 1_000_000
+"""Blank lines that may follow each other."""
 
 LARGEST_ROW = 1 << 28
 """Bytes, or characters, that a line or a row may have, unpacked; as many as a document."""
@@ -67,11 +83,19 @@ def too_large(where: str, what: str) -> InputError:
 
 
 def bounded_lines(path: Path, file: IO[Any]) -> Iterator[Any]:
-    """Yield the lines of an open file. Raises `InputError` at one that is larger than `LARGEST_ROW`."""
+    """Yield the lines of an open file.
+
+    Raises `InputError` at a line that is larger than `LARGEST_ROW`, and at one blank line too many.
+    """
     number = 1
+    last = 0  # number of the last line that is not blank
     while line := file.readline(LARGEST_ROW + 1):
         if len(line) > LARGEST_ROW:
             raise too_large(f"{path}:{number}", "this line")
+        if not line.isspace():
+            last = number
+        elif number - last > MOST_BLANK_LINES:
+            raise InputError(f"{path}:{number}: more than {MOST_BLANK_LINES:,} blank lines; remove them.")
         yield line
         number += 1
 

@@ -149,21 +149,27 @@ def _instead_of_jsonl(line: str, number: int) -> str:
     return "write one object a line"
 
 
+_ROWS_AT_ONCE = 10  # each may have hundreds of MB
+
+
 def _parquet_rows(path: Path, choice: Choice | None) -> Iterator[tuple[str, Row]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     number = 0
     try:
-        with pq.ParquetFile(path) as file:
+        strings = [field.name for field in pq.read_schema(path) if pa.types.is_string(field.type)]
+        # a value that many rows have is then in memory once
+        with pq.ParquetFile(path, read_dictionary=strings) as file:
             names = file.schema_arrow.names
             refuse_columns_twice(str(path), names)
             columns = names if choice is None else list(choice(str(path), names))
             _refuse_large_rows(path, file.metadata)
             for batch in file.iter_batches(batch_size=1000, columns=columns):
-                for row in batch.to_pylist():
-                    number += 1
-                    yield f"{path}, row {number}", row
+                for begin in range(0, batch.num_rows, _ROWS_AT_ONCE):
+                    for row in batch.slice(begin, _ROWS_AT_ONCE).to_pylist():
+                        number += 1
+                        yield f"{path}, row {number}", row
     except (pa.ArrowException, ValueError, OverflowError, OSError) as error:
         raise InputError(f"{path}: cannot be read as Parquet after row {number} ({error}).") from error
 

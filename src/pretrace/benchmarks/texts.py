@@ -64,6 +64,10 @@ def columns_of_texts(where: str, names: Sequence[str]) -> list[str]:
     return [name for name in names if name in TEXT_COLUMNS]
 
 
+LARGEST_TEXTS = 1 << 31
+"""Characters that texts which are read together may have; a file of 1 KB may unpack to more than a machine's memory."""
+
+
 def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "") -> list[Text]:
     """Return rows, each with its place, as checked texts; without a column `id` a text_id is the number and a prefix.
 
@@ -71,6 +75,7 @@ def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "
     """
     texts: dict[str, Text] = {}
     columns: set[str] = set()
+    characters = 0
     for number, (where, row) in enumerate(given, start=1):
         if not columns.issuperset(row) or not {*_TEXT} & row.keys():
             is_csv = source.lower().endswith(".csv")
@@ -78,6 +83,11 @@ def texts_of_rows(given: Iterable[tuple[str, Row]], source: str, prefix: str = "
             columns.update(row)
         known: Row = {"id": f"{prefix}{number:06d}", "label": None} | checked_row(where, row, TextColumns)
         text, text_id = known.pop("input", None) or known.pop("text"), known.pop("id")
+        characters += len(text)
+        if characters > LARGEST_TEXTS:
+            raise InputError(
+                f"{where}: the texts until here have more than {LARGEST_TEXTS:,} characters; divide {source}."
+            )
         if text_id in texts:
             before = f"the id '{text_id}' was given before, at {texts[text_id].where}"
             raise InputError(f"{where}: {before}; ids must be unique.")

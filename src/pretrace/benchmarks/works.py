@@ -18,7 +18,7 @@ from pretrace.benchmarks.documents import (
     is_document,
     read_document,
 )
-from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.languages import guessed_language
 from pretrace.benchmarks.layout import LaidOutText, LineEnds, line_ends_of, without_front_matter
 from pretrace.benchmarks.opening import stem_of
 from pretrace.benchmarks.signs import SignKind, typeset_shares
@@ -148,13 +148,14 @@ def read_work(work: Work) -> ReadWork:
     whole = without_front_matter(joined)
     text = whole.text
     if not text.strip():
-        raise InputError(f"{work.path}: the document has no words; fill it, or leave it out.")
+        removed = "".join(f" without its {count} {what}" for what, count in (+whole.removed).items())
+        raise InputError(f"{work.path}: the document has no words{removed}; fill it, or leave it out.")
     # past prefaces, which may be in another language; enough letters to tell a script by
     middle = text[len(text) // 4 :][:20000]
     report = Report(
         words=len(text.split()),
         letters=len("".join(text.split())),
-        language=language_of(middle),
+        language=guessed_language(middle),
         encoding=whole.encoding,
         removed=dict(+whole.removed),
         left_out=dict(+whole.left_out),

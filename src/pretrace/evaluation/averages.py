@@ -65,11 +65,10 @@ def estimate(row: Record) -> Estimate:
 
 
 def test_record(row: Record | None) -> Record:
-    """Return the columns of a test against a baseline; empty without one."""
-    return {
-        key: row[key] if row else None if key != "baseline" else ""
-        for key in ("baseline", "difference", "p", "p_holm")
-    }
+    """Return the columns of a test against a baseline; empty without one. The table that shows it corrects its p."""
+    if row is None:
+        return {"baseline": "", "difference": None, "p": None, "p_holm": None}
+    return {"baseline": row["baseline"], "difference": row["difference"], "p": row["p"], "p_holm": None}
 
 
 def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
@@ -83,21 +82,22 @@ def group_records(records: Iterable[Record], *keys: str) -> list[list[Record]]:
 def over_draws(records: Sequence[Record], draws: int) -> list[Record]:
     """Return the mean over draws of the values that every draw has, with its standard deviation as `sd`.
 
-    Its test is that of the draw which says least for the method, so that a star holds in every draw; its interval
-    reaches from the lowest to the highest end of those of the draws.
+    Its test is that of the draw which says least for the method, so that a star holds in every draw: Holm's correction
+    of the highest p of each method is the strictest of those of the draws. Its interval reaches from the lowest to the
+    highest end of those of the draws.
     """
     means = []
     for rows in group_records(records, "panel", "metric", "selection", "method"):
         if len(rows) < draws:
             continue
-        tested = all(row["p_holm"] is not None for row in rows)
-        worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p_holm"])) if tested else None
+        tested = all(number(row["p"]) is not None for row in rows)
+        worst = max(rows, key=lambda row: (row["difference"] <= 0, row["p"])) if tested else None
         means.append(
             {key: known for key, known in rows[0].items() if key != "draw"}
             | _mean_row(rows, "draw")
             | {"low": _end(rows, "low", min), "high": _end(rows, "high", max)}
             | {"setting": " / ".join(dict.fromkeys(row["setting"] for row in rows))}
-            | {**test_record(worst), "star": all(row["star"] for row in rows)}
+            | test_record(worst)
         )
     return means
 

@@ -11,19 +11,15 @@ from pretrace.evaluation.resampling import LEAST_DOCUMENTS
 from pretrace.evaluation.roc import Floats
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand, Rankings
-from pretrace.evaluation.significance import (
-    Result,
-    bootstrap_test,
-    centre_resamples,
-    chance,
-    holm,
-    t_test_as_published,
-)
+from pretrace.evaluation.significance import bootstrap_test, centre_resamples, chance, t_test_as_published
 from pretrace.methods.settings import Column
 from pretrace.runtime.logs import log
 
 TESTED = ("auc", "tpr_at_1_fpr", "tpr_at_5_fpr", "tpr_at_10_fpr")
 TESTED_SELECTIONS = ("default", "held_out")
+
+LEAST_NONMEMBERS = 20
+"""A true positive rate of fewer has no p: equally good methods would differ too often (docs/size_and_power.md)."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +46,6 @@ class Tested(NamedTuple):
     low: float
     high: float
     p: float
-    p_holm: float
 
 
 def plan_comparisons(units: RankedUnits, estimands: Sequence[Estimand]) -> list[list[Comparison]]:
@@ -115,7 +110,8 @@ def compare(
 ) -> list[Tested]:
     """Run every test; the bootstrap's not where a class has few documents (`RankedUnits.few_documents`).
 
-    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class.
+    Nothing has a p that has fewer than `LEAST_DOCUMENTS` texts of a class, nor a rate of fewer than `LEAST_NONMEMBERS`.
+    The p are not corrected for their number: a table corrects over what it shows.
 
     `values` and `draws` (resamples,) hold every estimand that a comparison names.
     """
@@ -136,28 +132,24 @@ def compare(
         )
         if first.selection == "default":
             results["t_as_published"] = t_test_as_published(drawn)
-        small = np.array([min(rankings.sizes(pair.ours.ranking)) < LEAST_DOCUMENTS for pair in group])
+        small = np.array([_is_small(rankings.sizes(pair.ours.ranking), rate) for pair in group])
         for test, result in results.items():
             result.p[small] = np.nan
-            tested += _rows(group, test, differences, result)
+            for place, pair in enumerate(group):
+                baseline = pair.baseline.method if pair.baseline else "chance"
+                numbers = (differences[place], result.low[place], result.high[place], result.p[place])
+                tested.append(
+                    Tested(pair.row, baseline, METRICS[pair.row.metric], test, *map(float, numbers))
+                )
     return tested
+
+
+def _is_small(size: tuple[int, int], is_rate: bool) -> bool:
+    """Tell whether so many members and non-members are too few for a test."""
+    return min(size) < LEAST_DOCUMENTS or (is_rate and size[1] < LEAST_NONMEMBERS)
 
 
 def _baseline_value(pair: Comparison, rankings: Rankings, values: dict[Estimand, float]) -> float:
     if pair.theirs is not None:
         return values[pair.theirs]
     return chance(METRICS[pair.row.metric], rankings.sizes(pair.row.ranking)[1])
-
-
-def _rows(group: Sequence[Comparison], test: str, differences: Floats, result: Result) -> list[Tested]:
-    """Return the results of one test; Holm's family is all methods against one baseline."""
-    adjusted = np.empty(len(group))
-    for baseline in dict.fromkeys(pair.baseline for pair in group):
-        family = [index for index, pair in enumerate(group) if pair.baseline == baseline]
-        adjusted[family] = holm(result.p[family])
-    numbers = zip(differences, result.low, result.high, result.p, adjusted, strict=True)
-    return [
-        Tested(pair.row, pair.baseline.method if pair.baseline else "chance", METRICS[pair.row.metric], test,
-               *map(float, row))
-        for pair, row in zip(group, numbers, strict=True)
-    ]  # fmt: skip

@@ -11,7 +11,7 @@ from pretrace.evaluation.resampling import FEWEST_DOCUMENTS
 from pretrace.evaluation.roc import Flags, Floats, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.selection import Estimand
-from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, holm, interval
+from pretrace.evaluation.significance import AS_PUBLISHED_RESAMPLES, interval
 from pretrace.questions.known import is_question
 
 MEAN_SCORE = "mean_score"
@@ -68,7 +68,7 @@ def youden_accuracy(scores: Floats, label: Flags, weights: Floats) -> Floats:
 def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Tested]:
     """Run Welch's t-test between the scores of members and non-members, of every default setting.
 
-    Holm's family is the methods of the units. A class of fewer than `FEWEST_DOCUMENTS`, or scores without spread, leave
+    A class of fewer than `FEWEST_DOCUMENTS`, or scores without spread, leave
     nothing to test.
     """
     from scipy.stats import ttest_ind
@@ -90,7 +90,6 @@ def welch_tests(units: RankedUnits, estimands: Sequence[Estimand]) -> list[Teste
                 warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
                 test = ttest_ind(members, nonmembers, equal_var=False)
             low, high = test.confidence_interval(0.95)
-            numbers = (members.mean() - nonmembers.mean(), low, high, test.pvalue, np.nan)
+            numbers = (members.mean() - nonmembers.mean(), low, high, test.pvalue)
             tests.append(Tested(estimand, NONMEMBERS, MEAN_SCORE, "welch", *map(float, numbers)))
-    adjusted = holm(np.array([test.p for test in tests]))
-    return [test._replace(p_holm=float(p)) for test, p in zip(tests, adjusted, strict=True)]
+    return tests

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from pretrace.evaluation.selection import (
     Settings,
     choose,
     mostly_empty,
+    selection_factors,
     widening_factors,
 )
 from pretrace.evaluation.significance import (
@@ -43,7 +45,7 @@ from pretrace.runtime.logs import Progress, log
 from pretrace.seeds import seed_of
 
 METRIC_COLUMNS = [*METRIC_KEYS, "n_members", "n_nonmembers", "metric", "value", "low", "high", "marks"]
-TEST_COLUMNS = [*METRIC_KEYS, "baseline", "metric", "test", "difference", "low", "high", "p", "p_holm"]
+TEST_COLUMNS = [*METRIC_KEYS, "baseline", "metric", "test", "difference", "low", "high", "p"]
 
 RowValues = list[tuple[Any, ...]]
 
@@ -122,51 +124,91 @@ def _evaluate_units(
 ) -> tuple[RowValues, RowValues]:
     rankings = Rankings(units)
     choices = choose(units, rankings, settings)
-    learned = [
-        settings.cross_fitted(column.method) or "calibration=cross_fitted" in column.setting
-        for column in units.columns
-    ]
-    describe = _Described(units, settings, choices, mostly_empty(units, settings), np.array(learned))
-    grid = [
-        Estimand("grid", metric, RankingKey((column,)))
-        for column in range(len(units.columns))
-        for metric in range(len(METRICS))
-    ]
+    grid: list[Estimand] = []
+    for column, metric in product(range(len(units.columns)), range(len(METRICS))):
+        grid.append(Estimand("grid", metric, RankingKey((column,))))
+    shown = [*grid, *choices.estimands, *choices.of_variants]
     planned = plan_comparisons(units, choices.estimands)
-    compared = (side for group in planned for pair in group for side in (pair.ours, pair.theirs) if side)
-    chosen = [*choices.estimands, *choices.of_variants]
-    estimands = list(dict.fromkeys([*chosen, *grid, *compared]))
-    values = rankings.values(estimands, np.ones((len(units.label), 1)))[:, 0]
-    seed = seed_of(
-        *names, units.unit, units.slice.subset, units.slice.length, units.evaluation_set, units.draw
+    estimands = dict.fromkeys(shown)
+    for group in planned:
+        for pair in group:
+            estimands[pair.ours] = None
+            if pair.theirs is not None:
+                estimands[pair.theirs] = None
+    place = (
+        units.unit,
+        units.slice.subset,
+        units.slice.length,
+        units.evaluation_set,
+        units.draw,
     )
-    parts = [
-        rankings.values(estimands, compact(weights)) for weights in resample(units.groups, resamples, seed)
-    ]
-    factors = widening_factors(units, settings)
-    of_estimands = np.array([factors[estimand.ranking.columns[0]] for estimand in estimands])
-    draws = widen_resamples(np.concatenate(parts, axis=1), values, of_estimands)
-    texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
-    ends = zip(*_intervals(estimands, draws, values, texts), strict=True)
-    numbers = {
-        estimand: tuple(map(float, (value, *pair)))
-        for estimand, value, pair in zip(estimands, values, ends, strict=True)
-    }
+    seed = seed_of(*names, *place)
+    estimates = _estimate([*estimands], units, rankings, resamples, seed)
+    values = dict(zip(estimands, estimates.values, strict=True))
+    factors = _factors([*estimands], units, choices, settings, seed)
+    draws = widen_resamples(estimates.draws, estimates.values, factors)
+    low, high = _intervals([*estimands], draws, estimates.values, estimates.texts)
+    ends = dict(zip(estimands, zip(low, high, strict=True), strict=True))
+    describe = _Described(units, settings, choices, mostly_empty(units, settings), _learned(units, settings))
     metrics: RowValues = []
-    for estimand in [*grid, *chosen]:
+    for estimand in shown:
         size = rankings.sizes(estimand.ranking)
-        row = (*size, METRICS[estimand.metric], *numbers[estimand], describe.marks(estimand, size))
-        metrics.append(describe.keys(estimand) + row)
-    known = dict(zip(estimands, values, strict=True))
-    tested = compare(planned, rankings, known, dict(zip(estimands, draws, strict=True)))
+        marks = describe.marks(estimand, size)
+        numbers = map(float, (values[estimand], *ends[estimand]))
+        metrics.append((*describe.keys(estimand), *size, METRICS[estimand.metric], *numbers, marks))
+    tested = compare(planned, rankings, values, dict(zip(estimands, draws, strict=True)))
     if units.unit == "document":
         weights = np.concatenate(list(resample(units.groups, resamples, seed)), axis=1)
-        for estimand, *value in document_metrics(units, [*grid, *chosen], weights):
+        for estimand, *value in document_metrics(units, shown, weights):
             size = rankings.sizes(estimand.ranking)
             metrics.append((*describe.keys(estimand), *size, *value, describe.marks(estimand, size)))
-        tested += welch_tests(units, chosen)
+        tested += welch_tests(units, [*choices.estimands, *choices.of_variants])
     rows = [(*row[:-3], np.nan, np.nan, row[-1]) if FEW_TEXTS in row[-1] else row for row in metrics]
     return rows, [(*describe.keys(test.row), *test[1:]) for test in tested]
+
+
+@dataclass(frozen=True)
+class _Estimates:
+    """Of estimands: their `values` and the `texts` of the smaller class (estimands,), and resamples of them, `draws`
+    (estimands, resamples).
+    """
+
+    values: Floats
+    texts: Whole
+    draws: Floats
+
+
+def _estimate(
+    estimands: Sequence[Estimand], units: RankedUnits, rankings: Rankings, resamples: int, seed: int
+) -> _Estimates:
+    values = rankings.values(estimands, np.ones((len(units.label), 1)))[:, 0]
+    parts = []
+    for weights in resample(units.groups, resamples, seed):
+        parts.append(rankings.values(estimands, compact(weights)))
+    texts = np.array([min(rankings.sizes(estimand.ranking)) for estimand in estimands])
+    return _Estimates(values, texts, np.concatenate(parts, axis=1))
+
+
+def _factors(
+    estimands: Sequence[Estimand], units: RankedUnits, choices: Choices, settings: Settings, seed: int
+) -> Floats:
+    """Return how much wider than by the bootstrap each estimand's interval must be, shape (estimands,)."""
+    plain = widening_factors(units, settings)
+    held_out = plain * selection_factors(units, choices, seed)
+    factors = np.empty(len(estimands))
+    for place, estimand in enumerate(estimands):
+        of_columns = held_out if estimand.selection == "held_out" else plain
+        factors[place] = of_columns[estimand.ranking.columns[0]]
+    return factors
+
+
+def _learned(units: RankedUnits, settings: Settings) -> Flags:
+    """Tell of each column whether its scores are learned from the labels of other folds."""
+    learned = []
+    for column in units.columns:
+        is_calibrated = "calibration=cross_fitted" in column.setting
+        learned.append(settings.cross_fitted(column.method) or is_calibrated)
+    return np.array(learned)
 
 
 def _intervals(

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from pretrace.evaluation.roc import Flags, Floats, Ranking, ratio
+from pretrace.evaluation.roc import Flags, Floats, Ranking, Whole, ratio
 from pretrace.evaluation.scores import RankedUnits
 from pretrace.evaluation.significance import CROSS_FITTED, expansion
 from pretrace.methods.settings import Column
@@ -235,3 +235,61 @@ def widening_factors(units: RankedUnits, settings: Settings) -> Floats:
     """Return how much wider than by the bootstrap each column's intervals must be."""
     learned = np.array([settings.cross_fitted(column.method) for column in units.columns])
     return np.where(learned, CROSS_FITTED, 1.0) * expansion(units.groups.least)
+
+
+RELABELLINGS = 200
+"""They measure a spread to about 5 %."""
+
+
+def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats:
+    """Return how much wider than by the bootstrap the held-out intervals of each column's method must be: (columns,).
+
+    The bootstrap takes the settings of the folds as given. Where nothing is to be found the choice follows the noise of
+    the other folds, and the held-out AUC scatters more than that of one setting, the more the less the settings rank
+    the texts alike. `_excess` measures this on the texts themselves; 1 for a method with one setting.
+    """
+    factors = np.ones(len(units.columns))
+    if units.few_documents:  # the default setting is taken
+        return factors
+    rng = np.random.default_rng(seed)
+    relabelled = rng.permuted(np.repeat(units.label[:, None], RELABELLINGS, axis=1), axis=0)
+    for among in choices.candidates.values():
+        if len(among) > 1:
+            taken = units.scored[among[0]]
+            scores = units.scores[np.ix_(among, taken)]
+            factors[among] = _excess(scores, units.fold[taken], relabelled[taken])
+    return factors
+
+
+def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
+    """Return the spread around 0.5 of the held-out AUC over random labels, by that of the first setting; at least 1.
+
+    `scores` (settings, texts), `fold` (texts,), `labels` (texts, relabellings).
+    """
+    from scipy.stats import rankdata
+
+    folds, place = np.unique(fold, return_inverse=True)
+    ranks = rankdata(scores, axis=1)
+    chosen = np.empty((len(folds), labels.shape[1]), dtype=np.intp)
+    for number in range(len(folds)):
+        others = place != number
+        areas = _areas(rankdata(scores[:, others], axis=1), labels[others])
+        chosen[number] = np.nan_to_num(areas, nan=-1.0).argmax(axis=0)
+    mixed = rankdata(ranks[chosen[place], np.arange(len(fold))[:, None]], axis=0)
+    held_out, alone = _areas(mixed.T, labels, paired=True), _areas(ranks[:1], labels)
+    excess, usual = _spread(held_out), _spread(alone)
+    return max(1.0, excess / usual) if usual else 1.0  # where all texts score the same, nothing scatters
+
+
+def _spread(areas: Floats) -> float:
+    return float(np.sqrt(np.nanmean((areas - 0.5) ** 2)))
+
+
+def _areas(ranks: Floats, labels: Flags, *, paired: bool = False) -> Floats:
+    """Return the AUCs of rankings (settings, texts) under labels (texts, relabellings): (settings, relabellings).
+
+    `paired`: of a ranking for each relabelling, shape (relabellings,). NaN where a class is missing.
+    """
+    members = labels.sum(axis=0)
+    sums = np.einsum("rn,nr->r", ranks, labels) if paired else ranks @ labels
+    return ratio(sums - members * (members + 1) / 2, members * (len(labels) - members))

@@ -223,6 +223,11 @@ class TrainedModel(ModelEntry):
     """The number of shadow models. They are trained like this model, on halves of the texts, if a run names it in
     `shadows`."""
 
+    @property
+    def is_null(self) -> bool:
+        """Whether it is known to have read neither members nor non-members."""
+        return self.training.start is None and not self.training.members
+
 
 class AnswersModel(ModelEntry):
     """Answers to questions that were collected elsewhere."""

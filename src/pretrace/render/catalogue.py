@@ -74,14 +74,17 @@ class Renderer:
         return self.path.split(".")[-1]
 
     @property
+    def module(self) -> str:
+        return f"pretrace.render.{self.path.rpartition('.')[0]}"
+
+    @property
     def kind(self) -> str:
         """Return `table` or `figure`."""
         return self.path.split(".")[0].removesuffix("s")
 
     def function(self) -> Callable[..., Any]:
         """Import the function: only here, because planning has no use for pandas and matplotlib."""
-        module, _, name = self.path.rpartition(".")
-        function: Callable[..., Any] = getattr(importlib.import_module(f"pretrace.render.{module}"), name)
+        function: Callable[..., Any] = getattr(importlib.import_module(self.module), self.name)
         return function
 
 
@@ -158,3 +161,6 @@ register("tables.questions.accuracy_table", "metrics", options="average")
 register("tables.questions.calibration_table", "metrics", "letters")
 register("tables.questions.welch_table", "metrics", "tests", options="metrics")
 register("tables.reproduction.reproduction", *PUBLISHED, options="artifacts every")
+
+SHIPPED = frozenset(RENDERERS)
+"""The renderers of pretrace; those that are registered below are the user's own."""

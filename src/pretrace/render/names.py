@@ -55,6 +55,9 @@ VARIANT_LABELS = {
 }
 """Methods with a parameter outside their grid off its default; any other shows that parameter."""
 
+READ_NEITHER = "read neither class"
+"""What follows the name of a null model wherever it is printed."""
+
 CLASSES = {1: "members", 0: "non-members"}
 """By label; a text without a label is unlabelled."""
 
@@ -68,6 +71,7 @@ BLIND = "blind"
 EMPTY = "over_5_percent_empty"
 AT_EDGE = "at_grid_edge"
 PUBLISHED_TEST = "t_as_published"
+FALSE_ALARM = "false_alarm"
 
 MARK_NOTES = {
     "conditional_on_documents": "fewer than 5 documents in a class: texts were resampled, not documents",
@@ -82,8 +86,9 @@ MARK_NOTES = {
         "would give it more stars"
     ),
     FEW_TEXTS: "fewer than 5 texts in a class: no interval and no test",
+    FALSE_ALARM: "a false alarm: found in a model that read neither class",
 }
-MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefghi", strict=True))
+MARK_SIGNS = dict(zip(MARK_NOTES, "abcdefghij", strict=True))
 
 PARAMETER_LABELS = {
     "a": "upper bound a",

@@ -64,6 +64,14 @@ def multiplicity_note(families: int, what: str = "column") -> list[str]:
     ]
 
 
+def false_alarms(found: int, tested: int, what: str, level: float) -> str:
+    """Count what is found in models that read neither class beside its expectation, at the `level` of one finding."""
+    return (
+        f"False alarms in models that read neither class: {found} of {tested} {what} (at most {level * tested:.2g} "
+        "expected)."
+    )
+
+
 def other_texts_note(panels: Sequence[Panel], frame: pd.DataFrame) -> list[str]:
     """Note the methods evaluated on another number of texts than most of their panel, if there are any."""
     counts = frame["n_members"] + frame["n_nonmembers"]

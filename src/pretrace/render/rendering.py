@@ -2,13 +2,14 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import pandas as pd
 
 from pretrace.render.artifact import Artifact, ArtifactError, outputs
-from pretrace.render.catalogue import renderer_of
-from pretrace.render.results import Results
+from pretrace.render.catalogue import RENDERERS, SHIPPED, renderer_of
+from pretrace.render.results import Results, shots_notes
 from pretrace.render.tables.table import table_of
 from pretrace.runtime.errors import InputError, remedy
 from pretrace.runtime.files import write_json
@@ -33,7 +34,8 @@ class NotShown:
             return self.error.message
         if isinstance(self.error, InputError):
             return str(self.error)
-        return f"{type(self.error).__name__}: {self.error} (a defect of pretrace; its job's log has the traceback)"
+        whose = _place_in_own_renderer(self.error) or "a defect of pretrace"
+        return f"{type(self.error).__name__}: {self.error} ({whose}; its job's log has the traceback)"
 
     def __str__(self) -> str:
         panel = self.error.panel if isinstance(self.error, ArtifactError) else None
@@ -45,6 +47,15 @@ class NotShown:
         if not isinstance(self.error, InputError):
             log.error("%s", self.name, exc_info=self.error, extra={"file_only": True})
         (log.error if self.failed else log.warning)("%s: %s", artifact, self)
+
+
+def _place_in_own_renderer(error: Exception) -> str:
+    """Return the file and line of the user's own renderer that an error passed through; "" if it is none of theirs."""
+    own = {RENDERERS[name].module for name in RENDERERS.keys() - SHIPPED}
+    for frame, line in reversed([*walk_tb(error.__traceback__)]):
+        if frame.f_globals.get("__name__") in own:
+            return f"an error in your file {frame.f_code.co_filename}, line {line}"
+    return ""
 
 
 def render(artifact: Artifact, results: Results, folder: Path) -> dict[str, Path]:
@@ -100,9 +111,8 @@ def _empty_figure(frame: pd.DataFrame) -> Any:
 
 def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotShown]]:
     """Return the drawn artifact without the panels that cannot be drawn; raises if none can be."""
-    draw = renderer_of(artifact.renderer).function()
     try:
-        return draw(artifact, results), []
+        return _draw(artifact, results), []
     except Exception as first:
         if remedy(first) or "published" in artifact.needs:
             raise
@@ -110,7 +120,7 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
         while waiting:
             panel = waiting.pop(0)
             try:
-                draw(artifact.replaced(panels=[panel]), results)
+                _draw(artifact.replaced(panels=[panel]), results)
             except Exception as error:
                 about = error.panel if isinstance(error, ArtifactError) else panel
                 if about and about != panel and about in (places := results.expand(panel)):
@@ -123,4 +133,10 @@ def _draw_panels(artifact: Artifact, results: Results) -> tuple[Any, list[NotSho
             others.append(panel)
         if not others or not not_shown:
             raise
-        return draw(artifact.replaced(panels=others), results), not_shown
+        return _draw(artifact.replaced(panels=others), results), not_shown
+
+
+def _draw(artifact: Artifact, results: Results) -> Any:
+    """Return what the renderer draws, and which draws of shots its numbers are of."""
+    draw = renderer_of(artifact.renderer).function()
+    return draw(artifact, results).with_notes(shots_notes(artifact, results))

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
 import pandas as pd
@@ -15,7 +15,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from pretrace.render.artifact import Artifact, Panel, outputs
 from pretrace.render.figures.dots import MEANING, headline_answers
-from pretrace.render.figures.extraction import Excerpt, excerpts_of
+from pretrace.render.figures.extraction import ITEM, Excerpt, excerpts_of
 from pretrace.render.names import PAPERS, method_label
 from pretrace.render.results import in_print
 from pretrace.render.tables.table import BOXED, Cell, Table, rows_of
@@ -32,6 +32,13 @@ MATERIAL = ("benchmark_statistics", "loss_curves", "document_times")
 """Renderers of the last section: texts, training and times."""
 
 
+class Sentence(NamedTuple):
+    """A line of a reading, and the items of a list that it introduces."""
+
+    text: str
+    items: list[str]
+
+
 @dataclass(frozen=True)
 class Section:
     """An artifact on the page: a table (HTML), an image (data URI, width in pixels), or neither."""
@@ -44,6 +51,17 @@ class Section:
     width: int = 0
     reading: str = ""
     excerpts: tuple[Excerpt, ...] = ()
+
+    @property
+    def sentences(self) -> list[Sentence]:
+        """The lines of the reading; those that begin with `ITEM` are items of the sentence before them."""
+        sentences: list[Sentence] = []
+        for line in self.reading.splitlines():
+            if line.startswith(ITEM) and sentences:
+                sentences[-1].items.append(line.removeprefix(ITEM))
+            else:
+                sentences.append(Sentence(line, []))
+        return sentences
 
 
 def render_report(
@@ -97,6 +115,7 @@ def render_report(
         boxes=boxes,
         cautions=cautions,
         cover=cover,
+        sheet=_sheet(boxes, [*cautions, *(text for _, text in cover)]),
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
@@ -105,6 +124,18 @@ def render_report(
     )
     write_text(folder / "report.html", page)
     return page
+
+
+LONG_SHEET, LONGEST_SHEET = 3_000, 5_000
+"""Characters of a first page from which on its letters are smaller, so that it stays one sheet of paper."""
+
+
+def _sheet(boxes: str, lines: Sequence[str]) -> str:
+    """Return how long a first page is, as a class of its style."""
+    characters = len(re.sub(r"<[^<>]*>", "", boxes)) + sum(map(len, lines))
+    if characters < LONG_SHEET:
+        return "short"
+    return "long" if characters < LONGEST_SHEET else "longest"
 
 
 def named(artifact: Artifact) -> set[str]:
@@ -123,11 +154,19 @@ def _answers(artifacts: Sequence[Artifact], folder: Path) -> str:
         return ""
     heads = list(dict.fromkeys(head for _, cells in answers for head in cells))
     heads.sort(key=lambda head: head == MEANING)
-    rows = (
-        (name, [(head, Cell(words=cells.get(head, ""))) for head in heads], False) for name, cells in answers
-    )
+    rows = []
+    for name, cells in answers:
+        row = [(head, Cell(words=_INTERVAL.sub(_without_break, cells.get(head, "")))) for head in heads]
+        rows.append((name, row, False))
     blocks = tuple(rows_of("", rows, "texts and model"))
     return table_page(Table("What was found", "found", blocks, (), pd.DataFrame()))
+
+
+_INTERVAL = re.compile(r"\[[^]]*\]")
+
+
+def _without_break(interval: re.Match[str]) -> str:
+    return interval[0].replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _parts(shown: Sequence[Section]) -> list[dict[str, Any]]:
@@ -223,7 +262,7 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return provenance as lines, except packages, passes and the configuration, which the page shows apart."""
     lines = []
     for key, value in provenance.items():
-        if key in ("packages", "passes", "config") or value in (None, [], {}):
+        if key in ("packages", "passes", "config", "identity") or value in (None, [], {}):
             continue
         if key == "repositories":
             value = [f"{repository['hub']} {repository['commit'][:12]}" for repository in value]

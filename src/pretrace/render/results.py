@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,11 +15,11 @@ from pretrace.evaluation.averages import Record, averages_of, number, over_draws
 from pretrace.evaluation.grids import along, named_variant
 from pretrace.evaluation.metrics import EACH, METRIC_KEYS, rows_like
 from pretrace.evaluation.placebos import PLACEBO_KEYS
-from pretrace.evaluation.significance import simultaneous
+from pretrace.evaluation.significance import holm, simultaneous
 from pretrace.methods.settings import written_parameters
 from pretrace.questions.known import METHODS, is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words
+from pretrace.render.names import BLIND, PUBLISHED_TEST, join_words, method_label
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_parquet
 
@@ -85,6 +86,11 @@ class Results:
         if kind in ("metrics", "tests"):
             rows = _of_artifact(rows, artifact).assign(benchmark=panel.benchmark)
         rows = rows[_rows_of_panel(rows, panel)]
+        if rows.empty and panel.length is None and any(place.length for place in self.expand(panel)):
+            several = "this panel stands for every length"
+            raise artifact.error(
+                f"{several}: a renderer takes its panels from results.panels(artifact)", panel
+            )
         if rows.empty and kind != "tests":
             raise artifact.empty(_no_rows_message(artifact, panel, kind, frame), panel)
         for key, value in keys.items():
@@ -226,13 +232,18 @@ def _of_artifact(rows: pd.DataFrame, artifact: Artifact) -> pd.DataFrame:
     rows = of_set(
         rows[(rows["metric"] == artifact.metric) & (rows["unit"] == artifact.options.unit)], artifact
     )
-    names = [
-        method if selection == "grid" else named_variant(method, setting.split("|")[0])
-        for method, setting, selection in rows[["method", "setting", "selection"]].itertuples(index=False)
-    ]
-    shown = [name in artifact.methods if artifact.methods else ";" not in name for name in names]
-    rows = rows.assign(method=names).loc[shown]
+    rows = with_variants_named(rows)
+    shown = [name in artifact.methods if artifact.methods else ";" not in name for name in rows["method"]]
+    rows = rows.loc[shown]
     return rows.sort_values("selection", key=lambda column: column != "grid", kind="stable")
+
+
+def with_variants_named(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows of metrics or tests with variants named `method;parameter=value`, but in rows of the grid."""
+    names = []
+    for method, setting, selection in rows[["method", "setting", "selection"]].itertuples(index=False):
+        names.append(method if selection == "grid" else named_variant(method, setting.split("|")[0]))
+    return rows.assign(method=names)
 
 
 CONDITIONS = ("unit", "start_token", "evaluation_set", "reference")
@@ -244,25 +255,23 @@ def estimates(
 ) -> pd.DataFrame:
     """Return a row a panel (`panel`, its number), metric, selection and method, with its test against the baseline.
 
-    `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings, Holm-corrected p <= 0.05.
+    `star`: above the artifact's `baseline` by the paired bootstrap on held-out settings (`with_stars`).
     Of `options.draws` each row is the mean over draws of shots; of `options.average` there are means over panels
     (`average`). Methods come in their order, panels in theirs.
     """
     options, panels = artifact.options, results.panels(artifact)
-    records = [
-        row
-        for place, panel in enumerate(panels)
-        for metric in artifact.metrics
-        for drawn in [panel.replaced(draw=draw) for draw in options.draws] or [panel]
-        for row in _tested_rows(artifact.replaced(metric=metric), results, place, drawn, selections, placebos)
-    ]
+    records: list[Record] = []
+    for (place, panel), metric in product(enumerate(panels), artifact.metrics):
+        own = artifact.replaced(metric=metric)
+        drawn = [panel.replaced(draw=draw) for draw in options.draws]
+        for of_draw in drawn or [panel]:
+            records += _tested_rows(own, results, place, of_draw, selections, placebos)
     if not records:
         raise artifact.empty(f"no method has a value at {join_words(selections)} settings")
     if options.draws:
         records = over_draws(records, len(options.draws))
     records += averages_of(records, [panel.to_json() for panel in panels], options.average, options.blocks)
-    frame = long_frame(records)
-    frame["star"] = above_baseline(frame).fillna(False) & ~frame["control"]
+    frame = with_stars(long_frame(records))
     order = {method: place for place, method in enumerate(artifact.order_methods(frame["method"]))}
     return frame.sort_values(
         "method", key=lambda methods: methods.map(order), kind="stable", ignore_index=True
@@ -304,6 +313,31 @@ def _published_test(row: Record, test: Record) -> Record:
     return {"p_as_published": test["p"], "marks": ";".join(sorted(marks))}
 
 
+OVER_ALL_DRAWS = ("headline", "blind_audit")
+"""Renderers that show the mean over all draws of shots (`beside_controls`); others show one draw."""
+
+
+def shots_notes(artifact: Artifact, results: Results) -> list[str]:
+    """Say of methods that were evaluated in several draws of shots whether the first draw is shown, or the mean."""
+    options = artifact.options
+    if "metrics" not in artifact.needs or "published" in artifact.needs or options.draws:
+        return []
+    named = artifact.methods or ([options.method] if options.method else [])
+    with_shots = [method for method in METHODS if "shots" in METHODS[method].defaults]
+    several: dict[int, list[str]] = {}
+    for panel in results.panels(artifact):
+        for method in named or with_shots:
+            draws = len(results.draws_of(panel, method))
+            if draws > 1 and method_label(method) not in several.setdefault(draws, []):
+                several[draws].append(method_label(method))
+    shown = "mean over all" if artifact.renderer in OVER_ALL_DRAWS else "the first of"
+    return [
+        f"{join_words(labels)}: {shown} {draws} draws of shots."
+        for draws, labels in several.items()
+        if labels
+    ]
+
+
 def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     """Return `estimates` at held-out settings, with each row's placebos and whether it beats the bag of words.
 
@@ -313,7 +347,7 @@ def beside_controls(artifact: Artifact, results: Results) -> pd.DataFrame:
     frame = estimates(artifact, results, ["held_out"], placebos=True).assign(draws=1)
     panels = results.panels(artifact)
     rows = [_over_all_draws(artifact, results, panels[row["panel"]], row) for row in records_of(frame)]
-    frame = long_frame(rows)
+    frame = with_stars(long_frame(rows))
     return frame.assign(beats_blind=above_baseline(frame))
 
 
@@ -332,6 +366,25 @@ def _over_all_draws(artifact: Artifact, results: Results, panel: Panel, row: Rec
         averaged["z"] = (mean["value"] - row["placebo_mean"]) / row["placebo_sd"]
         averaged["rank"] = 1 + int((others >= mean["value"]).sum())
     return row | averaged
+
+
+COLUMN = ("panel", "metric", "selection", "average")
+"""What the rows of one column of a table of methods have in common."""
+
+
+def with_stars(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return estimates with the `p_holm` of their column, and `star` where a method with a model is above the baseline.
+
+    Holm's family is what the column shows: a method that was evaluated and is not shown changes no star.
+    """
+    frame = frame.assign(p_holm=corrected(frame, COLUMN))
+    return frame.assign(star=above_baseline(frame).fillna(False) & ~frame["control"])
+
+
+def corrected(frame: pd.DataFrame, family: Sequence[str], p: str = "p") -> "pd.Series[float]":
+    """Return the column `p` after Holm's correction over the rows that agree in `family`; NaN without a test."""
+    tests = frame[p].astype(float).groupby([frame[key] for key in family], dropna=False)
+    return tests.transform(lambda own: holm(own.to_numpy()))
 
 
 def above_baseline(frame: pd.DataFrame) -> "pd.Series[bool]":

@@ -124,6 +124,21 @@ def job_log(path: str | Path) -> Iterator[None]:
         to_file.close()
 
 
+@contextmanager
+def progress_on_stderr() -> Iterator[None]:
+    """Print lines of progress that took `EVERY` seconds or more, for a caller without a log."""
+    handler, level = logging.StreamHandler(), log.level
+    handler.addFilter(lambda record: getattr(record, "elapsed", 0.0) >= EVERY)
+    handler.setFormatter(LogFormatter("%(message)s"))
+    log.addHandler(handler)
+    log.setLevel(logging.INFO)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+        log.setLevel(level)
+
+
 def warnings_since(moment: float, folders: Iterable[str]) -> list[str]:
     """Return the different warnings in the logs of folders that were written after `moment`, sorted."""
     logs = (path for folder in folders for path in Path(folder).rglob("*.log"))
@@ -170,7 +185,7 @@ class Progress:
         elapsed = time.monotonic() - self._start
         done, unit, form = (self.done, self.total or 0, elapsed), f" {self.unit}", _METER[bool(self.total)]
         line = tqdm.format_meter(*done, prefix=self.what, unit=unit, bar_format=form)
-        log.info("%s%s", line, f", {self.note}" if self.note else "")
+        log.info("%s%s", line, f", {self.note}" if self.note else "", extra={"elapsed": elapsed})
 
     def __enter__(self) -> Self:
         return self

@@ -14,7 +14,7 @@ from pretrace.models.entries import ModelEntry, TrainedModel
 from pretrace.questions.known import METHODS, is_question, parse_setting
 from pretrace.render.artifact import Artifact, Missing, Panel
 from pretrace.render.catalogue import X_PLACES, Options, check, renderer_of
-from pretrace.render.names import PAPERS, join_words
+from pretrace.render.names import PAPERS, READ_NEITHER, join_words
 from pretrace.runtime.errors import InputError, error_place, nearest, shorten
 from pretrace.runtime.schema import Slug, read_keys
 from pretrace.studies.audit_study import positive_runs
@@ -663,21 +663,21 @@ def with_names(
         names[slug] = f"{title} ({slug})" if several[title] > 1 else title
     panels = []
     for panel in artifact.panels:
-        unit = benchmarks[panel.benchmark].length_unit
-        panels.append(panel.replaced(names=names, length_unit=unit))
+        about: dict[str, Any] = {"names": names, "length_unit": benchmarks[panel.benchmark].length_unit}
+        if panel.label is not None and panel.model in artifact.null_models:
+            about["label"] = f"{panel.label} ({READ_NEITHER})"
+        panels.append(panel.replaced(**about))
     return artifact.model_copy(update={"names": names, "panels": panels})
 
 
 def null_models(artifact: Artifact, models: Mapping[str, ModelEntry]) -> list[str]:
-    """Return the models that an artifact shows and that were trained on neither members nor non-members."""
-    shown = {
-        slug: models[slug] for slug in sorted({panel.model for panel in artifact.panels}) if slug in models
-    }
-    return [
-        slug
-        for slug, entry in shown.items()
-        if isinstance(entry, TrainedModel) and not entry.training.members
-    ]
+    """Return the models that an artifact shows and that are known to have read neither members nor non-members."""
+    nulls = []
+    for slug in sorted({panel.model for panel in artifact.panels}):
+        entry = models.get(slug)
+        if isinstance(entry, TrainedModel) and entry.is_null:
+            nulls.append(slug)
+    return nulls
 
 
 def prefix_cautions(artifact: Artifact, runs: tuple[Run, ...], models: Mapping[str, ModelEntry]) -> list[str]:

@@ -50,7 +50,7 @@ class Server(Keys):
 
 
 class Config(Keys):
-    """Which study runs, and run-wide settings."""
+    """Which study runs, and run-wide settings; the defaults are those of config/config.yaml."""
 
     study: str
     """A name under `studies/`, or the path of a study file."""
@@ -72,26 +72,26 @@ class Config(Keys):
     whole_works: Maybe[bool] = None
     """Of the study `audit`: read whole works, for what the model gives back of them (default, true). This takes most of
     the time of an audit. The answer does not need it and comes first."""
-    seed: Annotated[int, Field(ge=0)]
+    seed: Annotated[int, Field(ge=0)] = 0
     """Seed of folds and samples."""
-    resamples: Annotated[int, Field(ge=100)]
+    resamples: Annotated[int, Field(ge=100)] = 1000
     """Bootstrap resamples behind every interval and test, and relabellings behind permutation tests."""
-    threads: Annotated[int, Field(ge=1, le=1024)]
+    threads: Annotated[int, Field(ge=1, le=1024)] = 2
     """Torch threads of one forward pass. A bf16 result depends on them, so they are set here and not by `--cores`."""
-    batch_tokens: Annotated[int, Field(ge=64)] | Literal["auto"]
+    batch_tokens: Annotated[int, Field(ge=64)] | Literal["auto"] = "auto"
     """Tokens in one batch of a forward pass. `auto`: 8,192 on a GPU, 2,048 elsewhere. The number is halved when memory
     runs out, and the log says so."""
-    device: Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")]
+    device: Annotated[str, Field(pattern="^(auto|cpu|cuda|cuda:[0-9]+)$")] = "auto"
     """`auto`, `cpu`, `cuda` or `cuda:N`."""
     max_runtime: Annotated[int, Field(ge=1)] = 1440
     """The most minutes that a job of passes or questions asks a scheduler for: the time limit of your cluster's
     partition. A job that needs more goes on in its next attempt."""
-    attempts: Annotated[int, Field(ge=1, le=10)]
+    attempts: Annotated[int, Field(ge=1, le=10)] = 3
     """Attempts for a download that fails."""
     nodes_download: bool = False
     """The compute nodes of a cluster have a network: each fetches files of corpora by itself (default, false; the
     machine that starts the workflow fetches them, as many at once as the profile's `local-cores`)."""
-    budget_usd: Annotated[float, Field(ge=0)]
+    budget_usd: Annotated[float, Field(ge=0)] = 0
     """US dollars that all models behind APIs together may ever cost. The costs recorded in `results/api/` count.
     With 0, only free models are asked."""
     paths: dict[str, Some[str]] = {}

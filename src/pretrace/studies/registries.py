@@ -27,6 +27,7 @@ from pretrace.models.entries import (
     TrainedModel,
     Training,
 )
+from pretrace.render.names import READ_NEITHER
 from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.runtime.files import kind_of
 from pretrace.runtime.hub import Pins
@@ -84,8 +85,14 @@ class Registry(Generic[E]):
 
     @property
     def titles(self) -> dict[str, str]:
-        """The titles of the entries that have one, by slug."""
-        return {slug: entry.title for slug, entry in self.entries.items() if entry.title is not None}
+        """The names in print, by slug, of entries that have a title, and of null models, which say what they are."""
+        titles = {}
+        for slug, entry in self.entries.items():
+            if isinstance(entry, TrainedModel) and entry.is_null:
+                titles[slug] = f"{entry.title or slug} ({READ_NEITHER})"
+            elif entry.title is not None:
+                titles[slug] = entry.title
+        return titles
 
     def slug_of(self, name: str) -> str:
         """Return the slug of an entry, given by it or by the entry's name in the shared stages."""

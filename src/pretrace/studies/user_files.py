@@ -10,6 +10,7 @@ from typing import Any
 
 from pretrace.benchmarks.audit_checks import check_audit
 from pretrace.benchmarks.given import given_rows
+from pretrace.benchmarks.loaders.dataset import DataSet, check_splits
 from pretrace.benchmarks.loaders.local import check_texts, texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.benchmarks.slices import Slice
@@ -24,6 +25,7 @@ from pretrace.runtime.names import check_path
 from pretrace.studies.audit_study import TEXTS_SLUG, WORKS_SLUG, has_gpu
 from pretrace.studies.books import plan_of_works, side_of
 from pretrace.studies.estimate import BYTES_A_TOKEN, counted, jobs_of, tokenizer_here
+from pretrace.studies.keys import Config
 from pretrace.studies.machine import lacks, small_partitions
 from pretrace.studies.pairs import Pair
 from pretrace.studies.plan import Plan
@@ -35,6 +37,17 @@ CHECKED = "PRETRACE_CHECKED"
 
 
 _STARTED = time.time()
+WARNINGS_SHOWN = 3  # different warnings that end a run; of more it says how many there are, and where
+
+
+def fill_defaults(config: dict[str, Any]) -> None:
+    """Add the keys that a configuration leaves out: rules ask for them by name.
+
+    That of a workflow which uses this one as a module may have `study` alone.
+    """
+    for key, field in Config.model_fields.items():
+        if isinstance(field.default, bool | int | float | str):
+            config.setdefault(key, field.default)
 
 
 def plan_workflow(config: Mapping[str, Any], folder: Path) -> Plan:
@@ -121,8 +134,11 @@ def print_conclusion(plan: Plan) -> None:
     if headline.exists() and headline.stat().st_mtime >= _STARTED:
         print(printable(headline.read_text(encoding="utf-8")), end="")
         folders = ["results/logs", f"{folder}/logs"]
-        if warned := len(warnings_since(_STARTED, folders)):
-            say(f"{warned} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
+        warned = warnings_since(_STARTED, folders)
+        for warning in warned[:WARNINGS_SHOWN]:
+            say(f"warning: {warning}")
+        if len(warned) > WARNINGS_SHOWN:
+            say(f"{len(warned)} different warnings in the logs: grep -rh WARNING {' '.join(folders)}")
         say(f"the report is {folder}/report.html")
 
 
@@ -147,6 +163,9 @@ def check_user_files(plan: Plan, config: Mapping[str, Any]) -> list[str]:
                 left_out=left_out_of(study.benchmarks.entries[slug]),
             )
             _check_chosen(study, slug, {text.slice for text in texts})
+        data_set = study.benchmarks.entries[slug]
+        if isinstance(data_set, DataSet) and data_set.path is not None:
+            check_splits(data_set, Path(data_set.path))
     for pair in plan.asking_pairs:
         entry = pair.model.entry
         if isinstance(entry, AnswersModel) and entry.path is not None:

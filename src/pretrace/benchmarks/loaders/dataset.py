@@ -16,7 +16,7 @@ BookMIA are data sets of this kind too, and fetch only the lengths that are aske
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -28,7 +28,7 @@ from pretrace.benchmarks.rows import Row, Settings, rows
 from pretrace.benchmarks.sources import FromHub, Text, loader
 from pretrace.benchmarks.texts import TEXT_COLUMNS, number_passages, tell_left_out, texts_of_rows
 from pretrace.runtime.errors import InputError, explain_failure, nearest
-from pretrace.runtime.files import files_in
+from pretrace.runtime.files import files_in, read_json
 from pretrace.runtime.hub import MANIFEST
 from pretrace.runtime.logs import tell
 from pretrace.runtime.schema import Count, Keys, Maybe, Some, Unique
@@ -155,6 +155,47 @@ def load(entry: DataSet, sources: list[Path], seed: int) -> list[Text]:
     return number_passages(texts) if entry.question is not None else texts
 
 
+def check_splits(entry: DataSet, folder: Path) -> None:
+    """Check that a data set's folder has the configuration and the splits that an entry names; reads no text.
+
+    Raises `InputError` with the nearest name that there is.
+    """
+    folder = _folder(entry, folder)
+    with (
+        tempfile.TemporaryDirectory(prefix="pretrace-datasets-") as cache,
+        explain_failure(f"datasets cannot read {folder}"),
+    ):
+        names = _saved_splits(folder)
+        if names is None:
+            names = [
+                str(split) for split in _builder(folder, entry.hub_config, cache).config.data_files or {}
+            ]
+        _rows_of_splits(entry, names, folder)
+
+
+def _saved_splits(folder: Path) -> list[str] | None:
+    """Return the splits of a data set that `datasets` saved to the folder; None for any other folder."""
+    if (folder / _DICT).is_file():
+        return [str(split) for split in read_json(folder / _DICT)["splits"]]
+    if (folder / _STATE).is_file():
+        return [str(read_json(folder / _STATE).get("_split") or "train")]
+    return None
+
+
+def _builder(folder: Path, config: str | None, cache: str) -> Any:
+    """Return what `datasets` would read the folder by, in this configuration or the only one."""
+    import datasets
+
+    datasets.disable_progress_bars()
+    configs = datasets.get_dataset_config_names(str(folder))
+    if config not in (None, *configs):
+        hint = nearest(str(config), configs)
+        raise InputError(f"{folder} has no configuration '{config}' (hub_config): {hint}")
+    if config is None and len(configs) > 1 and "default" not in configs:
+        raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
+    return datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
+
+
 def _in_every_subset(texts: Sequence[Text]) -> list[Text]:
     """Return the texts with each non-member once in every subset of the members; its id then begins with the subset."""
     subsets = dict.fromkeys(text.subset for text in texts if text.label == 1)
@@ -187,13 +228,7 @@ def _splits(folder: Path, config: str | None, cache: str) -> dict[str, SplitFile
         saved = datasets.load_from_disk(str(folder))
         of_splits = saved if isinstance(saved, datasets.DatasetDict) else {str(saved.split or "train"): saved}
         return {str(split): TypedSplit(table) for split, table in of_splits.items()}
-    configs = datasets.get_dataset_config_names(str(folder))
-    if config not in (None, *configs):
-        hint = nearest(str(config), configs)
-        raise InputError(f"{folder} has no configuration '{config}' (hub_config): {hint}")
-    if config is None and len(configs) > 1 and "default" not in configs:
-        raise InputError(f"{folder}: set hub_config to one of its configurations: {', '.join(configs)}.")
-    builder = datasets.load_dataset_builder(str(folder), name=config, cache_dir=cache)
+    builder = _builder(folder, config, cache)
     files = _paths(builder.config.data_files or {})
     for split, named in files.items():
         for file in named:
@@ -301,9 +336,7 @@ def _classes(features: Mapping[str, Any]) -> dict[str, Sequence[str]]:
     return {name: feature.names for name, feature in features.items() if isinstance(feature, ClassLabel)}
 
 
-def _rows_of_splits(
-    entry: DataSet, splits: Mapping[str, SplitFiles | TypedSplit], folder: Path
-) -> dict[str, Mapping[str, Any]]:
+def _rows_of_splits(entry: DataSet, splits: Collection[str], folder: Path) -> dict[str, Mapping[str, Any]]:
     """Return split -> values of all its rows, in the entry's order; of a data set with one split, that one."""
     if entry.splits is None:
         if len(splits) > 1:

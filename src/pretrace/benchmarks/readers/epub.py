@@ -11,7 +11,7 @@ from urllib.parse import unquote
 from pretrace.benchmarks.layout import LaidOutText, count_words
 from pretrace.benchmarks.markup import Tag, read_markup
 from pretrace.benchmarks.readers.html import MOST, LaidOutMarkup, Leaving, decode_markup, lay_out
-from pretrace.benchmarks.readers.limits import check_tags, open_zip
+from pretrace.benchmarks.readers.limits import check_pieces, open_zip
 from pretrace.runtime.errors import InputError
 
 CONTENTS, FRONT, BACK = "contents", "front matter", "back matter"
@@ -150,7 +150,7 @@ class _Book:
     def file(self, name: str) -> _File:
         markup = self.markup_of(name)
         self.tags += markup.count("<")
-        check_tags(self.tags, self.path)
+        check_pieces(self.tags, "tags", self.path)
         types = [self.guide.get(name, ""), self.items[name].get("properties", "")]
         part = _part_of(name, types) or (FRONT if name in self.set_apart else "")
         return _File(markup, part, lay_out(markup, self.path, SECTIONS))

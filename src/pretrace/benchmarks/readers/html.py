@@ -60,7 +60,7 @@ MOST = 0.5
 def read_html(data: bytes, path: Path) -> LaidOutText:
     """Read a saved page: its main part, if it has one with most of the words."""
     markup, encoding = decode_markup(data, path)
-    limits.check_tags(markup.count("<"), path)
+    limits.check_pieces(markup.count("<"), "tags", path)
     leaving = Leaving(of_page=True)
     reading = lay_out(markup, path, leaving)
     leaving = leaving.without(reading, count_words(reading.text) + reading.left_out.total())

@@ -1,4 +1,4 @@
-"""What no reader goes beyond: the size of a document, packed or unpacked, and the tags that are open in it."""
+"""What no reader goes beyond: the size of a document, packed or unpacked, and how many pieces it has."""
 
 import zipfile
 from io import BytesIO
@@ -12,8 +12,14 @@ LARGEST_DOCUMENT = 1 << 28
 MOST_OPEN = 1_000_000
 """Tags that may be open at once."""
 
-MOST_TAGS = 5_000_000
-"""Tags that a document may have: they take up to 40 seconds. A long book has some 100,000."""
+MOST_PIECES = 5_000_000
+"""Tags, lines, or strings of a PDF that a document may have. A long book has some 100,000.
+
+So many tags take up to 40 seconds, so many strings of a PDF some minutes.
+"""
+
+MOST_STRINGS_OF_A_PAGE = 100_000
+"""Strings that a page of a PDF may have: the time to read it grows with their square."""
 
 
 def document_too_large(path: Path) -> InputError:
@@ -22,12 +28,10 @@ def document_too_large(path: Path) -> InputError:
     )
 
 
-def check_tags(tags: int, path: Path) -> None:
-    """Raise `InputError` if a document has more than `MOST_TAGS`."""
-    if tags > MOST_TAGS:
-        raise InputError(
-            f"{path}: the document has more than {MOST_TAGS:,} tags; divide it, or save it as text."
-        )
+def check_pieces(pieces: int, what: str, path: Path) -> None:
+    """Raise `InputError` if a document has more than `MOST_PIECES` of what is named, as tags."""
+    if pieces > MOST_PIECES:
+        raise InputError(f"{path}: the document has more than {MOST_PIECES:,} {what}; divide it.")
 
 
 def open_zip(data: bytes, path: Path) -> zipfile.ZipFile:
@@ -36,3 +40,11 @@ def open_zip(data: bytes, path: Path) -> zipfile.ZipFile:
     if sum(member.file_size for member in archive.infolist()) > LARGEST_DOCUMENT:
         raise document_too_large(path)
     return archive
+
+
+def check_members(archive: zipfile.ZipFile, path: Path) -> None:
+    """Raise `InputError` if the XML in an archive has too many tags: its tree takes 100 bytes of memory for each."""
+    tags = 0
+    for name in archive.namelist():
+        tags += archive.read(name).count(b"<")
+    check_pieces(tags, "tags", path)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.layout import LaidOutText, count_words
-from pretrace.benchmarks.readers.limits import open_zip
+from pretrace.benchmarks.readers.limits import check_members, check_pieces, open_zip
 from pretrace.benchmarks.readers.notes import DELETED, NOTES, READINGS
 from pretrace.benchmarks.readers.plain import BROKEN
 from pretrace.runtime.errors import InputError
@@ -43,7 +43,8 @@ def read_docx(data: bytes, path: Path) -> LaidOutText:
         raise InputError(
             f"{path}: the file is encrypted or of an older Word; save it as DOCX without a password."
         )
-    open_zip(data, path).close()
+    with open_zip(data, path) as archive:
+        check_members(archive, path)
     import docx
 
     document = docx.Document(BytesIO(data))
@@ -130,6 +131,7 @@ def read_odt(data: bytes, path: Path) -> LaidOutText:
 
     parser = etree.XMLParser(resolve_entities=False, no_network=True, remove_comments=True, remove_pis=True)
     with open_zip(data, path) as archive:
+        check_members(archive, path)
         if b"encryption-data" in archive.read("META-INF/manifest.xml"):
             raise InputError(f"{path}: the document is encrypted; save a copy without a password.")
         root = etree.fromstring(archive.read("content.xml"), parser)
@@ -203,6 +205,7 @@ def read_rtf(data: bytes, path: Path) -> LaidOutText:
     if not data.startswith(b"{\\rtf"):
         raise InputError(f"{path}: the file is no RTF; save it as RTF or DOCX, or name it by what it is.")
     source = data.decode("cp1252", "replace")
+    check_pieces(source.count("\\"), "words of RTF", path)
     about = {}
     for key in ("title", "author"):
         if named := re.search(_ABOUT_RTF.format(key), source):

@@ -4,7 +4,7 @@ import logging
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from io import BytesIO
 from itertools import pairwise
@@ -12,7 +12,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from pretrace.benchmarks.layout import PAGE_NUMBER, LaidOutText, count_words, without_page_edges
+from pretrace.benchmarks.layout import (
+    PAGE_NUMBER,
+    PAGES_REPEATED,
+    LaidOutText,
+    count_words,
+    without_page_edges,
+)
 from pretrace.benchmarks.readers import limits
 from pretrace.benchmarks.readers.notes import NOTE_MARK, NOTES
 from pretrace.runtime.errors import InputError
@@ -31,6 +37,7 @@ class _Line:
     pieces: list[tuple[str, float]] = field(default_factory=list)
     left: float = 0.0
     height: float = 0.0
+    is_blank: bool = True
 
     @property
     def text(self) -> str:
@@ -46,7 +53,7 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     from pypdf import PdfReader
     from pypdf.errors import DependencyError
 
-    logging.getLogger("pypdf").setLevel(logging.ERROR)
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # else one line for each page, of 1,000 letters
     file = PdfReader(BytesIO(data))
     try:
         is_locked = file.is_encrypted and not file.decrypt("")
@@ -54,6 +61,7 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         raise ModuleNotFoundError(name="cryptography") from error
     if is_locked:
         raise InputError(f"{path}: the PDF is encrypted; save a copy without a password.")
+    limits.check_pieces(sum(_strings_of(page, path) for page in file.pages), "strings", path)
     pages = []
     characters = 0
     for own in file.pages:
@@ -67,6 +75,11 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
         raise InputError(
             f"{path}: {empty} of {len(pages)} pages of the PDF have no text; it is probably scanned. Read its text "
             "first, as by: ocrmypdf IN.pdf OUT.pdf"
+        )
+    if len(pages) >= PAGES_REPEATED and len({_digitless(page) for page in pages}) == 1:
+        raise InputError(
+            f"{path}: all {len(pages)} pages of the PDF have the same text: it is probably scanned, with a "
+            "watermark. Read its text first, as by: ocrmypdf --force-ocr IN.pdf OUT.pdf"
         )
     size = _usual_size(pages)
     notes = 0
@@ -86,6 +99,43 @@ def read_pdf(data: bytes, path: Path) -> LaidOutText:
     return reading
 
 
+def _digitless(page: Sequence[_Line]) -> str:
+    """Return the text of a page without its number."""
+    return re.sub(r"\d+", "", "\n".join(line.text for line in page))
+
+
+def _strings_of(page: Any, path: Path) -> int:
+    """Return about how many strings the streams of a page have. Raises `InputError` if it has too many."""
+    streams = [page.get_contents()]
+    holders = [page]
+    seen: set[int] = set()
+    while holders:
+        forms = _dictionary(_dictionary(holders.pop(), "/Resources"), "/XObject")
+        for name in forms:
+            form = forms[name]
+            is_form = isinstance(form, Mapping) and form.get("/Subtype") == "/Form"
+            if is_form and id(form) not in seen:
+                seen.add(id(form))
+                streams.append(form)
+                holders.append(form)
+    strings = 0
+    for stream in streams:
+        data = b"" if stream is None else stream.get_data()
+        strings += data.count(b"(") + data.count(b"<")
+    if strings > limits.MOST_STRINGS_OF_A_PAGE:
+        raise InputError(
+            f"{path}: page {page.page_number + 1} of the PDF has more than {limits.MOST_STRINGS_OF_A_PAGE:,} strings; "
+            "print it anew, or save it as plain text."
+        )
+    return strings
+
+
+def _dictionary(holder: Any, key: str) -> Mapping[str, Any]:
+    """Return a dictionary in an object of a PDF, an empty one without."""
+    value = holder[key] if isinstance(holder, Mapping) and key in holder else None
+    return value if isinstance(value, Mapping) else {}
+
+
 def _lines_of(page: Any) -> list[_Line]:
     """Return the lines of a page with the sizes and places of what is in them."""
     lines = [_Line()]
@@ -96,8 +146,9 @@ def _lines_of(page: Any) -> list[_Line]:
         for number, string in enumerate([first, *others]):
             if number:
                 lines.append(_Line())
-            if string.strip() and not lines[-1].text.strip():
+            if lines[-1].is_blank and string.strip():
                 lines[-1].left, lines[-1].height = inner[4], inner[5]
+                lines[-1].is_blank = False
             if string:
                 lines[-1].pieces.append((string, round(size * scale, 1)))
 

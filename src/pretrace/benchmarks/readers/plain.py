@@ -5,6 +5,7 @@ import unicodedata
 from pathlib import Path
 
 from pretrace.benchmarks.layout import LaidOutText, count_words, without_page_edges
+from pretrace.benchmarks.readers.limits import check_pieces
 from pretrace.benchmarks.readers.notes import NOTES
 from pretrace.runtime.errors import InputError
 
@@ -24,7 +25,9 @@ _MARKS = {b"\xef\xbb\xbf": "UTF-8-SIG", b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF
 
 def read_plain(data: bytes, path: Path) -> LaidOutText:
     text, encoding = decode(data, path)
-    reading = without_page_edges(re.sub(r"\r\n?", "\n", text).split("\f"))
+    text = re.sub(r"\r\n?", "\n", text)
+    check_pieces(text.count("\n") + text.count("\f"), "lines", path)
+    reading = without_page_edges(text.split("\f"))
     reading.encoding = encoding
     return reading
 

@@ -103,7 +103,10 @@ def ablation_bars(artifact: Artifact, results: Results) -> Drawing:
             rows.append(about | number_record(grid[setting]))
         frames.append(pd.DataFrame(rows))
     y_label, x_label = f"{metric_label(metric)}, with 95 % interval", f"parts of {method_label(method)}"
-    return draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
+    drawn = draw_bars(results, panels, frames, y_label, chance_of(metric), x_label=x_label)
+    fixed = pd.concat(frames).drop_duplicates(["group", "setting"])
+    settings = [f"{row['group']} {row['setting'].replace(';', ', ')}" for row in records_of(fixed)]
+    return drawn.with_notes([f"Fixed settings, not chosen on other folds: {'; '.join(settings)}."])
 
 
 def calibration_bars(artifact: Artifact, results: Results) -> Drawing:

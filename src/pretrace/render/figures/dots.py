@@ -12,7 +12,7 @@ from pretrace.evaluation.averages import Record, estimate, number
 from pretrace.evaluation.placebos import ends_of_time, first_of_any
 from pretrace.questions.known import is_control
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.figures.bars import of_document
+from pretrace.render.figures.bars import EVEN, of_document
 from pretrace.render.figures.drawing import (
     BLUE,
     COLUMNS,
@@ -21,7 +21,6 @@ from pretrace.render.figures.drawing import (
     LETTER,
     MEMBER,
     NONMEMBER,
-    PAGE,
     VERMILION,
     Drawing,
     Facet,
@@ -31,7 +30,7 @@ from pretrace.render.figures.drawing import (
     draw_intervals,
 )
 from pretrace.render.names import BLIND, CLASSES, join_words, marked_label, method_label, metric_label
-from pretrace.render.phrases import exceeding_placebos, other_texts_note, with_interval
+from pretrace.render.phrases import exceeding_placebos, false_alarms, other_texts_note, with_interval
 from pretrace.render.results import Results, beside_controls, for_the_best, of_panels, records_of
 
 NAMED = 30  # this many lines have a name each; more are ranked side by side
@@ -101,7 +100,8 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         frames.append(frame[["document", "label", "n", "answers", "value", "low", "high"]])
         lines = {line: name.replace("_", " ")[:40] for line, name in enumerate(frame["document"])}
         levels = rows[rows["document"] == ""].set_index("method")["value"]
-        across = {
+        across: dict[str, tuple[float, LineStyle]] = dict(EVEN)
+        across |= {
             marked_label(control): (float(levels[control]), style)
             for control, style in CONTROL_STYLES.items()
             if control in levels
@@ -114,7 +114,8 @@ def document_accuracies(artifact: Artifact, results: Results) -> Drawing:
         dots = frame.assign(line=frame.index, series=frame["label"].map(CLASSES))
         title, label = "\n".join(panel.lines), "share of right answers, 95 % interval"
         ticks = dict(reversed(lines.items()))
-        facets.append(Facet(title, dots, label, ticks=ticks, across=across, beside=beside))
+        y_label = f"{len(frame)} documents, by accuracy in their class"
+        facets.append(Facet(title, dots, label, y_label, ticks=ticks, across=across, beside=beside))
     styles = {
         "members": LineStyle(MEMBER, "", size=4),
         "non-members": LineStyle(NONMEMBER, "", marker="s", size=4),
@@ -222,11 +223,15 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
         x_label = f"{metric_label(artifact.metric)}, {'default' if at_defaults else 'held-out'} settings"
         layout: dict[str, Any] = {"across": chance_of(artifact.metric), "height": 0.6 + 0.125 * len(lines)}
         facets.append(Facet(panel.heading, own, x_label, ticks=lines, **layout))
-    figure = draw_dots(facets, HEADLINE_STYLES, (COLUMNS[0], PAGE))
+    # one column, which can be read on a screen of 390 pixels
+    figure = draw_dots(facets, HEADLINE_STYLES, COLUMNS[:1])
     reading = [_headline_reading(panels, frame), *other_texts_note(panels, frame)]
     return Drawing(figure, frame, "\n".join(reading))
 
 
+ONE_SIDED = (
+    0.025  # how often the interval that pays for the choice among methods lies above 0.5 by chance, at most
+)
 MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 
@@ -237,7 +242,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
     beaten = models["beats_blind"].fillna(~with_blind) & models["above_placebos"].fillna(True)
     clear = models[models["above_chance"] & beaten]
     best = records_of(clear.loc[clear.groupby("panel")["value"].idxmax()])
-    tests = models.loc[~models["null_model"], "panel"].nunique()
+    is_null = models["null_model"]
+    tests = models.loc[~is_null, "panel"].nunique()
     found = [row for row in best if not row["null_model"]]
     shown = "; ".join(
         f"{method_label(row['method'])} {best_text(row)} on {panels[row['panel']].heading}"
@@ -251,10 +257,8 @@ def _headline_reading(panels: Sequence[Panel], frame: pd.DataFrame) -> str:
         else "In no test did a method find training that no control explains."
     ]
     if nulls := models["panel"].nunique() - tests:
-        wrong = len(best) - len(found)
-        sentences.append(
-            f"Of {nulls} models that saw neither class, a method found training in {wrong or 'none'}."
-        )
+        alarms = models.loc[is_null & models["above_chance"], "panel"].nunique()
+        sentences.append(false_alarms(alarms, nulls, "tests", ONE_SIDED))
     return " ".join(sentences)
 
 
@@ -266,25 +270,32 @@ def best_text(row: Record) -> str:
 
 
 LINES = 7  # panels of the headline on a terminal
-NAME_WIDTH = 34  # columns for a panel's name there
+TERMINAL = 60  # columns that its lines fit in
 
 
 def headline_lines(frame: pd.DataFrame) -> list[str]:
-    """Return `headline`'s data as a table for a terminal: a row a panel with its best method and the controls.
+    """Return `headline`'s data for a terminal of `TERMINAL` columns: a panel's name, and below it what was found.
 
-    Long names of panels go on below themselves, so that a row fits in 100 columns.
+    A cell that does not fit beside those before it begins a line of its own.
     """
     answers = headline_answers(frame)
     if not answers:
         return []
-    heads = [head for head in answers[0][1] if head != MEANING]
-    columns = [[head, *(cells[head] for _, cells in answers[:LINES])] for head in heads]
-    names = [wrap(name, NAME_WIDTH) for name in ["texts and model", *(name for name, _ in answers[:LINES])]]
-    widths = [max(len(line) for name in names for line in name)]
-    widths += [max(map(len, column)) for column in columns]
-    lines = []
-    for (first, *further), *cells in zip(names, *columns, strict=True):
-        lines += ["  ".join(map(str.ljust, [first, *cells], widths)).rstrip(), *further]
+    best_of = next(iter(answers[0][1]))
+    lines = [f"{best_of}:"]
+    for name, cells in answers[:LINES]:
+        lines += wrap(name, TERMINAL)
+        shown = {head: cell for head, cell in cells.items() if head != MEANING and cell}
+        method, value, *others = shown.items()
+        row = f"  {method[1]}: {value[0]} {value[1]}"
+        for head, cell in others:
+            further = f"{head} {cell}"
+            if len(row) + len(further) + 2 > TERMINAL:
+                lines.append(f"{row},")
+                row = f"    {further}"
+            else:
+                row += f", {further}"
+        lines.append(row)
     return lines + ([f"and {len(answers) - LINES} more, in the report"] if len(answers) > LINES else [])
 
 
@@ -322,8 +333,9 @@ def headline_answers(frame: pd.DataFrame) -> list[tuple[str, dict[str, str]]]:
 def _meaning(row: Record, blind: Record | None) -> str:
     """Say in a sentence what the best method of a panel shows, given the bag of words and the placebos there."""
     if row["null_model"]:
-        seen = "even so its interval leaves out 0.5, by chance" if row["above_chance"] else "nothing is found"
-        return f"The model read neither class: {seen}."
+        if row["above_chance"]:
+            return "A false alarm: the model read neither class."
+        return "Nothing is found, as it should be: the model read neither class."
     if blind and blind["value"] >= row["value"]:
         return "Words alone tell the classes apart better, without the model: this shows no training."
     if not row["above_chance"]:

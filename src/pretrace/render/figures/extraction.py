@@ -37,6 +37,7 @@ COLORS = ListedColormap(mpl.colormaps["YlOrRd"](np.linspace(0.05, 0.75, 256)))
 
 NORM = Normalize(LEAST, 0)
 BEFORE, AFTER = 30, 50  # tokens of an excerpt around the likeliest passage
+ITEM = "- "  # begins a line of a reading that is an item of the sentence before it
 _ROW = 0.14  # inches of a document's bar
 _RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -65,11 +66,11 @@ def extraction_map(artifact: Artifact, results: Results) -> Drawing:
         if frame.empty:
             raise artifact.empty("no text has a window that does not repeat the text", panel)
     frames = [_stretches(frame) for frame in windows]
-    passages = [
-        (f"{panel.name}, " if len(panels) > 1 else "") + line
-        for panel, frame in zip(panels, windows, strict=True)
-        for line in _passages(frame)
-    ]
+    passages = []
+    for panel, frame in zip(panels, windows, strict=True):
+        place = f"{panel.name}, " if len(panels) > 1 else ""
+        for line in _passages(frame):
+            passages.append(f"{ITEM}{place}{line}")
     frame = of_panels(frames, panels)
     extracted = [results.rows(artifact, panel, "extraction") for panel in panels]
     reading = [
@@ -224,9 +225,15 @@ def draw_stretches(axis: Axes, frame: pd.DataFrame) -> None:
     fills = [UNLIKELY if np.isnan(power) else COLORS(NORM(power)) for power in powers]
     axis.add_collection(PatchCollection(boxes, facecolors=fills, linewidths=0))
     documents = frame.drop_duplicates("row").sort_values("row")
+    ticks = dict(zip(documents["row"], documents["document"], strict=True))
+    headings = {}  # the name of a class is above those of its documents
     for row in records_of(documents.drop_duplicates("label")):
-        axis.text(0, row["row"] - 1, GROUPS[row["label"]], fontsize=6, color=GREY, va="center")
-    axis.set_yticks(documents["row"], documents["document"], fontsize=6)
+        headings[row["row"] - 1] = GROUPS[row["label"]]
+    ticks |= headings
+    axis.set_yticks([*ticks], [*ticks.values()], fontsize=6)
+    for place, label in zip(ticks, axis.get_yticklabels(), strict=True):
+        if place in headings:
+            label.set(color=GREY, fontstyle="italic")
     axis.tick_params(axis="y", length=0)
     axis.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axis.spines["left"].set_visible(False)

@@ -1,6 +1,6 @@
 """An audit as a page that answers: the verdict first, then what could be found, documents, passages and checks."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isfinite
 
@@ -14,7 +14,7 @@ from pretrace.evaluation.resampling import DRAWN
 from pretrace.evaluation.verdict import failed_checks, share_above, verdict
 from pretrace.render.artifact import Artifact, Panel
 from pretrace.render.names import in_order, join_words, method_label
-from pretrace.render.phrases import format_signed
+from pretrace.render.phrases import false_alarms, format_signed
 from pretrace.render.results import Results, records_of
 from pretrace.render.tables.extraction import given_back
 from pretrace.render.tables.table import Block, Box, Cell, Head, Table, p_cell, p_text, rows_of, table_of
@@ -23,11 +23,11 @@ from pretrace.runtime.errors import shorten
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 6  # log10 of the ways to deal labels out from which on they are not printed as a number
 WORDS_SHOWN = 10  # a passage is called by its first words
-WORKS_SHOWN = 6  # works in question that the first page names
-KNOWN_SHOWN = 3  # of the known ones
+WORKS_SHOWN = 60  # works that the first page has room to name; those in question are named in any case
+KNOWN_SHOWN = 3  # known ones that are named in any case
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
-FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
+FOUND_AT_ALL = "Positive control: do the same methods find verses of the Bible that the web quotes every day?"
 
 CHECKS = {
     WORDS: ("words", "Can a classifier tell your documents from the known ones by their words?"),
@@ -53,9 +53,15 @@ def audit(artifact: Artifact, results: Results) -> Table:
     audits = [(panel, results.read("audit", pair)) for pair, panel in panels.items()]
     blocks = [block for panel, frame in audits for block in _blocks(panel, frame, results)]
     cautions = results.cautions([panel for panel, _ in audits])
-    named = [frame.assign(model=panel.model, benchmark=panel.benchmark) for panel, frame in audits]
+    named = []
+    for place, (panel, frame) in enumerate(audits):
+        null = panel.model in artifact.null_models
+        about = frame.assign(model=panel.model, benchmark=panel.benchmark, null_model=null)
+        audits[place] = panel, about
+        named.append(about)
     boxes = tuple(_box(panel, frame, results) for panel, frame in audits)
-    page = table_of(artifact, blocks, [*_NOTES, *cautions], pd.concat(named, ignore_index=True))
+    notes = [*_NOTES, *cautions, *_false_alarms([frame for _, frame in audits])]
+    page = table_of(artifact, blocks, notes, pd.concat(named, ignore_index=True))
     return replace(page, boxes=boxes)
 
 
@@ -78,6 +84,12 @@ def answer(model: str, frame: pd.DataFrame) -> tuple[str, str]:
     p = f"(p = {p_text(result.p)}{f', {one_in(result.p)}' if result.p <= LEVEL else ''})"
     reasons = join_words(result.reasons) if result.reasons else ""
     by_design = bool(_design(frame).get("randomised"))
+    if result.kind == "evidence" and frame["null_model"].any():
+        return (
+            f"A false alarm: {model} finds {_found(frame)} more familiar than the known texts {p}.",
+            f"It was trained here on neither, so this is chance ({one_in(result.p)}), or the texts differ in more than "
+            "what the checks see.",
+        )
     if result.kind == "evidence":
         return (
             f"Evidence of training: {model} finds {_found(frame)} more familiar than the known texts {p}.",
@@ -122,7 +134,16 @@ def audit_lines(frame: pd.DataFrame) -> list[str]:
     audits = frame.groupby(["model", "benchmark"], sort=False)
     several = audits.ngroups > 1
     answers = [(benchmark, " ".join(answer(str(model), own))) for (model, benchmark), own in audits]
-    return [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
+    lines = [f"{benchmark}: {text}" if several else text for benchmark, text in answers]
+    return lines + _false_alarms([own for _, own in audits])
+
+
+def _false_alarms(audits: Sequence[pd.DataFrame]) -> list[str]:
+    """Return the sentence that counts false alarms among audits of null models; none without such an audit."""
+    results = [verdict(frame) for frame in audits if frame["null_model"].any()]
+    tested = [result for result in results if pd.notna(result.p)]
+    found = sum(result.kind == "evidence" for result in tested)
+    return [false_alarms(found, len(tested), "audits", LEVEL)] if tested else []
 
 
 def _found(frame: pd.DataFrame) -> str:
@@ -189,20 +210,39 @@ _P = (
 
 
 def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield which works are in question and which are known, by title and author."""
-    named = texts[texts["document"] != ""].drop_duplicates("document")
-    for heading, own, most in (
-        (
+    """Yield which works are in question and which are known, by title and author.
+
+    Where a draw within documents decides what is published, these are texts of the same documents.
+    """
+    is_asked = texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
+    asked = texts[is_asked.fillna(False)]
+    known = texts[texts["label"].eq(0).fillna(False)]
+    in_question, compared = _names_of_works(asked), _names_of_works(known)
+    if set(asked["document"]) & set(known["document"]) - {""}:
+        places = count_noun(len(in_question), "place")
+        yield (
             "In question",
-            named["label"].isna() if texts["label"].isna().any() else named["label"].eq(1),
-            WORKS_SHOWN,
-        ),
-        ("Compared with", named["label"].eq(0), KNOWN_SHOWN),
+            f"{count_noun(len(asked), 'text')} published in {places}: {'; '.join(in_question)}",
+        )
+        yield (
+            "Compared with",
+            f"{count_noun(len(known), 'private text')} of the same places, drawn in the same way",
+        )
+        return
+    room = max(KNOWN_SHOWN, WORKS_SHOWN - len(in_question))
+    for heading, works, most in (
+        ("In question", in_question, len(in_question)),
+        ("Compared with", compared, room),
     ):
-        works = [_work(row) for row in records_of(named[own.fillna(False)])]
         if works:
             more = f"; and {len(works) - most} more" if len(works) > most else ""
             yield heading, "; ".join(works[:most]) + more
+
+
+def _names_of_works(texts: pd.DataFrame) -> list[str]:
+    """Return the works that texts are of, each once."""
+    named = texts[texts["document"] != ""].drop_duplicates("document")
+    return [_work(row) for row in records_of(named)]
 
 
 def _work(row: Record) -> str:
@@ -334,9 +374,12 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
-        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} verses that the web quotes every day)", words
+        yield (
+            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against others of the same books)",
+            words,
+        )
     if not positive:
-        yield FOUND_AT_ALL, "not tested"
+        yield FOUND_AT_ALL, "not tested: it is for English texts and models that others trained"
 
 
 def _unit_block(

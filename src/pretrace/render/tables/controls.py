@@ -17,7 +17,16 @@ from pretrace.render.phrases import (
     with_interval,
 )
 from pretrace.render.results import STAR_LEVEL, Results, beside_controls, records_of
-from pretrace.render.tables.table import Cell, Table, by_method, cell_of, rows_of, table_of
+from pretrace.render.tables.table import (
+    Cell,
+    Table,
+    by_method,
+    cell_of,
+    false_alarms_of,
+    rows_of,
+    table_of,
+    with_false_alarms,
+)
 
 
 def blind_audit(artifact: Artifact, results: Results) -> Table:
@@ -27,6 +36,7 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
     """
     panels = results.panels(artifact)
     frame = beside_controls(artifact, results)
+    frame["null_model"] = frame["model"].isin(artifact.null_models)
     blocks, reading = [], []
     without = frame
     for place, panel in enumerate(panels):
@@ -48,22 +58,23 @@ def blind_audit(artifact: Artifact, results: Results) -> Table:
         f"{families}".rstrip(),
     ]
     if len(without):
-        starred = without.assign(star=without["beats_blind"].fillna(False))
+        starred = with_false_alarms(artifact, without.assign(bold=False))
         blocks += by_method(starred, panels, ["auc"], title="Without placebos" if blocks else "")
-        null = starred["model"].isin(artifact.null_models)
-        for own, what in (
-            (starred[~null], "panels without placebos"),
-            (starred[null], "models that saw neither class"),
-        ):
-            beaten = own.loc[own["star"], "panel"].nunique()
-            if count := own["panel"].nunique():
-                reading.append(f"Of {count} {what}, a method beats the bag of words on {beaten or 'none'}.")
+        own = starred[~starred["null_model"]]
+        beaten = own.loc[own["star"], "panel"].nunique()
+        if count := own["panel"].nunique():
+            reading.append(
+                f"Of {count} panels without placebos, a method beats the bag of words on {beaten or 'none'}."
+            )
+        reading += false_alarms_of(starred)
     return table_of(artifact, blocks, notes, frame, " ".join(reading))
 
 
 def _cells(record: Record) -> Iterable[tuple[str, Cell]]:
     z, rank, beats = number(record["z"]), number(record["rank"]), record["beats_blind"]
     beating: str = "no test" if pd.isna(beats) else "yes" if beats else "no"
+    if beating == "yes" and record["null_model"]:
+        beating = "yes: a false alarm"
     first = rank == 1 and not record["control"]
     yield "Benchmark", cell_of({**record, "star": False})
     yield "Placebos", cell_of({"value": record["placebo_mean"], "sd": record["placebo_sd"]})
@@ -80,6 +91,8 @@ def _read_controls(panel: Panel, frame: pd.DataFrame) -> str:
         winners = [method_label(method) for method in tested.loc[tested["beats_blind"], "method"]]
         nobody = f"none of the {len(tested)} tested" if len(tested) else "none could be tested"
         verdict = join_words(winners) if winners else nobody
+        if winners and blind["null_model"]:
+            verdict += " (false alarms: the model read neither class)"
         value = with_interval(estimate(blind))
         sentences.append(f"The bag of words reaches {value} there; methods that beat it: {verdict}.")
     return " ".join(sentences)

@@ -22,6 +22,7 @@ from pretrace.render.phrases import (
 from pretrace.render.results import (
     STAR_LEVEL,
     Results,
+    corrected,
     estimate_record,
     estimates,
     keys_of,
@@ -35,9 +36,11 @@ from pretrace.render.tables.table import (
     best,
     beyond_chance,
     by_method,
+    false_alarms_of,
     rows_of,
     runner_up,
     table_of,
+    with_false_alarms,
 )
 
 
@@ -56,7 +59,9 @@ def method_table(artifact: Artifact, results: Results) -> Table:
     column = ["selection", "panel", "average", "metric"]
     shown["bold"] = best(shown, column) & beyond_chance(shown, column)
     if options.runner_up:
-        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown, column)
+        is_null = shown["model"].isin(artifact.null_models)
+        shown["runner_up"] = runner_up(shown, column) & beyond_chance(shown, column) & ~is_null
+    shown = with_false_alarms(artifact, shown)
     notes = _notes(artifact, panels, shown)
     if options.unit == "document":
         notes.append(" ".join([*without_controls(shown["method"]), *results.cautions(panels)]))
@@ -108,6 +113,7 @@ def _notes(artifact: Artifact, panels: Sequence[Panel], frame: pd.DataFrame) -> 
         )
     means += other_texts_note(panels, single)
     means += [AVERAGE_NOTES[options.average]] if len(single) < len(frame) else []
+    marked += false_alarms_of(frame)
     return [conditions(artifact, records_of(single), INTERVALS + small), " ".join(marked), " ".join(means)]
 
 
@@ -166,12 +172,14 @@ CHANCE = "chance"
 def pairwise_tests(artifact: Artifact, results: Results) -> Table:
     """Lay out a block a panel: the row's method minus the column's, held-out settings, paired bootstrap.
 
-    The first column is chance. A star: Holm-corrected over the methods against one baseline, p <= 0.05; the
-    long data have every interval and p.
+    The first column is chance. A star: Holm-corrected over the column's methods, p <= 0.05; the long data have every
+    interval and p.
     """
     panels = results.panels(artifact)
     rows = [row for place, panel in enumerate(panels) for row in _tests(artifact, results, panel, place)]
     frame = long_frame(rows)
+    frame["p_holm"] = corrected(frame, ("panel", "baseline"))
+    frame["significant"] = frame["p_holm"] <= STAR_LEVEL
     records = records_of(frame)
     blocks = []
     for place, panel in enumerate(panels):
@@ -181,8 +189,8 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
         conditions(artifact, records, "Intervals and p are in the CSV."),
         "Each cell is the row's method minus the column's, at held-out settings; a dash where the two have "
         "no test, as of a method against itself.",
-        f"* significantly different by the paired stratified bootstrap, Holm-corrected over the methods "
-        f"against one baseline, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
+        f"* significantly different by the paired stratified bootstrap, Holm-corrected over the column's "
+        f"methods, p ≤ {STAR_LEVEL:g}. {' '.join(families)}".rstrip(),
     ]
     return table_of(artifact, blocks, notes, frame)
 
@@ -190,10 +198,9 @@ def pairwise_tests(artifact: Artifact, results: Results) -> Table:
 def _tests(artifact: Artifact, results: Results, panel: Panel, place: int) -> Iterable[Record]:
     baselines = {"baseline": [*artifact.methods, CHANCE]} if artifact.methods else {}
     rows = results.rows(artifact, panel, "tests", selection="held_out", test="bootstrap", **baselines)
-    keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p", "p_holm")
+    keys = ("baseline", "metric", "test", "selection", "difference", "low", "high", "p")
     for row in records_of(rows.sort_values("baseline", kind="stable")):
-        numbers = {key: row[key] for key in keys}
-        yield keys_of(place, panel, row) | numbers | {"significant": bool(row["p_holm"] <= STAR_LEVEL)}
+        yield keys_of(place, panel, row) | {key: row[key] for key in keys}
 
 
 def _pairs(artifact: Artifact, panel: Panel, tests: list[Record]) -> list[Block]:

@@ -19,6 +19,7 @@ from pretrace.render.phrases import DASHES, INTERVALS, conditions, multiplicity_
 from pretrace.render.results import (
     STAR_LEVEL,
     Results,
+    corrected,
     estimate_record,
     keys_of,
     long_frame,
@@ -105,6 +106,9 @@ def welch_table(artifact: Artifact, results: Results) -> Table:
         records += _tested_rows(artifact, results, panel, place, metrics[:-1])
     order = artifact.order_methods(row["method"] for row in records)
     frame = long_frame(sorted(records, key=lambda row: order.index(row["method"])))
+    tested = frame[frame["metric"] == P_VALUE]
+    frame["p_holm"] = corrected(tested, ("panel",), p="value").reindex(frame.index)
+    frame["star"] = frame["p_holm"] <= STAR_LEVEL
     notes = [
         conditions(
             artifact, records, f"Default settings. {INTERVALS if len(metrics) > 1 else DASHES}", metrics
@@ -130,10 +134,9 @@ def _tested_rows(
     scored = results.by("method", artifact.replaced(metric="auc"), panel, selection="default")
     for method, row in (scored | tested).items():
         test = tested.get(method, {})
-        numbers = {key: test.get(key) for key in ("difference", "low", "high", "p_holm")}
+        numbers = {key: test.get(key) for key in ("difference", "low", "high")} | {"p_holm": None}
         about = {"average": "", "metric": P_VALUE, **number_record(None), "setting": row["setting"]}
-        star = bool(test and test["p_holm"] <= STAR_LEVEL)
-        yield keys_of(place, panel, row) | about | numbers | {"value": test.get("p"), "star": star}
+        yield keys_of(place, panel, row) | about | numbers | {"value": test.get("p"), "star": False}
 
 
 def calibration_table(artifact: Artifact, results: Results) -> Table:

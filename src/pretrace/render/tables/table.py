@@ -14,11 +14,19 @@ from pretrace.evaluation.averages import Record, group_records, number
 from pretrace.evaluation.metrics import FEW_TEXTS
 from pretrace.evaluation.significance import chance
 from pretrace.render.artifact import Artifact, Panel
-from pretrace.render.names import MARK_NOTES, MARK_SIGNS, chance_level, marked_label, metric_label
-from pretrace.render.phrases import DASH, decimals, format_signed, is_wide
-from pretrace.render.results import csv_text, for_the_best, records_of
+from pretrace.render.names import (
+    FALSE_ALARM,
+    MARK_NOTES,
+    MARK_SIGNS,
+    chance_level,
+    marked_label,
+    metric_label,
+)
+from pretrace.render.phrases import DASH, decimals, false_alarms, format_signed, is_wide
+from pretrace.render.results import STAR_LEVEL, csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
+SMALLEST_WRITTEN = 1e-6  # a smaller p is written with an exponent
 LONG = 20  # rows of a table that the report shows unfolded
 LINE_BREAK = " · "  # between the header lines of a column in Markdown, which has one
 Head = str | tuple[str, ...]
@@ -83,8 +91,16 @@ def p_cell(p: float | None, *, star: bool = False) -> Cell:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value with two digits after the point, below 0.1 with two significant ones."""
-    return f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+    """Return a p-value with two digits after the point, below 0.1 with two significant ones.
+
+    It has no exponent, whose hyphen would break over two lines, unless it is below a millionth.
+    """
+    if p >= 0.1:
+        return f"{p:.2f}"
+    if p < SMALLEST_WRITTEN:
+        return f"{p:.2g}"
+    rounded = f"{p:.2g}"
+    return f"{float(rounded):.10f}".rstrip("0")
 
 
 @dataclass(frozen=True)
@@ -207,6 +223,31 @@ def beyond_chance(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
     """Mark the highest value below those that `best` marks, in the same way."""
     return best(frame.assign(control=frame["control"].astype(bool) | best(frame, by)), by)
+
+
+def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
+    """Return estimates in which a bold or starred value of a null model is marked as a false alarm instead.
+
+    `null_model` tells which rows are of a model that read neither class.
+    """
+    null = frame["model"].isin(artifact.null_models)
+    alarm = null & (frame["star"] | frame["bold"])
+    marked = [
+        ";".join(sorted([*filter(None, marks.split(";")), FALSE_ALARM]))
+        for marks in frame.loc[alarm, "marks"]
+    ]
+    frame = frame.assign(star=frame["star"] & ~null, bold=frame["bold"] & ~null, null_model=null)
+    frame.loc[alarm, "marks"] = marked
+    return frame
+
+
+def false_alarms_of(frame: pd.DataFrame) -> list[str]:
+    """Return the note that counts the columns of null models with a false alarm; none without such a column."""
+    column = ["panel", "metric"]
+    null = frame[frame["null_model"] & (frame["average"] == "")]
+    alarms = null[null["marks"].str.contains(FALSE_ALARM)]
+    columns, found = (len(own[column].drop_duplicates()) for own in (null, alarms))
+    return [false_alarms(found, columns, "columns", STAR_LEVEL)] if columns else []
 
 
 @dataclass(frozen=True)
