@@ -3,11 +3,15 @@
 from collections import defaultdict
 from pathlib import Path
 
+import pandas as pd
+
 from pretrace.render.artifact import Artifact
 from pretrace.render.rendering import render
-from pretrace.render.results import Results, UnmadeView
+from pretrace.render.report import rendering_of
+from pretrace.render.results import Results, UnmadeView, in_print
+from pretrace.render.tables.audit import audit_lines
 from pretrace.runtime.jobs import run_job
-from pretrace.runtime.logs import log
+from pretrace.runtime.logs import log, print_answer
 from pretrace.views.stored import unmade_reason
 
 with run_job(snakemake):
@@ -21,5 +25,9 @@ with run_job(snakemake):
             unmade.append(UnmadeView(benchmark, view, path, reason))
     results = Results(paths, snakemake.params.entries, unmade)
     artifact = Artifact.model_validate(snakemake.params.artifact)
-    files = render(artifact, results, Path(snakemake.output.csv).parents[1])
+    folder = Path(snakemake.output.csv).parents[1]
+    files = render(artifact, results, folder)
     log.info("%s: %s", artifact.title, files.get("md") or files["svg"])
+    if snakemake.params.tells_answer and rendering_of(artifact, folder)["shown"]:
+        # whole works are read after it, which takes most of the time
+        print_answer(audit_lines(in_print(pd.read_csv(files["csv"]), artifact.names)))

@@ -1,5 +1,6 @@
 """Gather a study's tables and figures on one page that opens from disk, and what was found for a terminal."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pandas as pd
@@ -37,7 +38,23 @@ with run_job(snakemake):
     doubts = [*resealed(seals), *edited(seals, whole_code_digest()), *repeats(seals, others)] if seals else []
     failed = [sentence for record in rendered.values() for sentence in record["failed"]]
     empty = [sentence for record in rendered.values() for sentence in record["empty"]]
+
+    def lines_of(name: str) -> list[str]:
+        """Return the lines that artifacts of this name or renderer end a run with."""
+        lines = []
+        for artifact in artifacts:
+            if name in named(artifact) and rendered[artifact.slug]["shown"]:
+                frame = in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names)
+                lines += CONCLUDING[name](frame)
+        return lines
+
     drawn = zip(snakemake.params.shots, snakemake.input.prefixes, strict=True)
+    cover = []
+    if seals:
+        today = datetime.now(UTC).strftime("%Y-%m-%d")
+        cover = told_on_cover(seals, citation(workflow_folder() / "CITATION.cff"), today)
+        # the answer of an audit of works does not wait for whole works
+        cover = [("Given back", line) for line in lines_of("extraction")] + cover
     render_report(
         study=snakemake.params.study,
         title=snakemake.params.title,
@@ -49,20 +66,14 @@ with run_job(snakemake):
         left_out=snakemake.params.left_out,
         sealed=told(seals) if seals else (),
         cautions=doubts,
-        cover=told_on_cover(seals, citation(workflow_folder() / "CITATION.cff")) if seals else (),
+        cover=cover,
         shots={
             name: ids
             for benchmark, path in drawn
             for name, ids in shots_of(benchmark, read_parquet(path)).items()
         },
     )
-    concluding = [
-        line
-        for name, lines_of in CONCLUDING.items()
-        for artifact in artifacts
-        if name in named(artifact) and rendered[artifact.slug]["shown"]
-        for line in lines_of(in_print(pd.read_csv(outputs(artifact, folder)["csv"]), artifact.names))
-    ]
+    concluding = [line for name in CONCLUDING for line in lines_of(name)]
     write_text(
         snakemake.output.headline, "".join(f"{line}\n" for line in [*concluding, *doubts, *failed, *empty])
     )

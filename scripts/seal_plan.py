@@ -7,7 +7,7 @@ from pretrace.runtime.files import read_json, sha256_file, write_json
 from pretrace.runtime.jobs import run_job
 from pretrace.runtime.logs import log
 from pretrace.runtime.provenance import provenance, whole_code_digest
-from pretrace.studies.sealing import read_seals, sealed, short_names
+from pretrace.studies.sealing import marks_of, read_seals, sealed, short_names, texts_in_question
 
 with run_job(snakemake):
     file = Path(snakemake.output[0])
@@ -16,6 +16,7 @@ with run_job(snakemake):
     versions = provenance({})
     plan = snakemake.params.plan | {
         "files": {name: sha256_file(path) for name, path in texts.items()},
+        "marks": marks_of(texts_in_question(snakemake.params.plan["benchmarks"])),
         "checkpoints": {
             name: {key: record[key] for key in ("hub", "commit", "digest") if key in record}
             for name, record in checkpoints.items()

@@ -9,7 +9,7 @@ import pytest
 import test_render_golden as golden
 
 from pretrace.evaluation.audit import COMBINED
-from pretrace.render.tables.audit import audit_lines, first_words, one_in
+from pretrace.render.tables.audit import _works, audit_lines, first_words, one_in
 from pretrace.render.tables.table import BOXED
 from pretrace.runtime.files import read_parquet, write_parquet
 
@@ -99,13 +99,22 @@ def test_works_are_called_by_title_and_author_and_p_by_odds(tmp_path: Path):
     write_parquet(path, about.astype({"passage": "Int64"}))
     page = made_up.render(ARTIFACT, results, tmp_path)["html"].read_text()
     assert "<dt>In question</dt><dd>A Novel, A. Writer (d0); d1, A. Writer; d2, A. Writer;" in page
-    assert "(p = 5e-05, 1 in 20,000)" in page
+    assert "(p = 0.00005, 1 in 20,000)" in page
     assert [one_in(p) for p in (2.3e-05, 0.05, 0.034)] == ["1 in 43,000", "1 in 20", "1 in 29"]
     passed = (
         "words, letters and signs, form, size, form as the cause of the score, parts given as works, copies"
     )
     assert f"<dt>Checked</dt><dd>passed: {passed}</dd>" in page
     assert "famous" not in page.replace("famous as yours", "").replace("are famous", "")
+
+
+def test_of_a_draw_within_documents_the_published_texts_are_in_question_and_their_twins_are_known():
+    rows = [(f"canary-{place:03d}", number == place) for place in range(1, 21) for number in range(20)]
+    texts = pd.DataFrame(rows, columns=["document", "label"]).assign(title="", author="")
+    lines = dict(_works(texts.assign(label=texts["label"].astype("Int64"))))
+    assert lines["In question"].startswith("19 texts published in 19 places: canary-001; canary-002;")
+    assert lines["In question"].endswith("canary-019")
+    assert lines["Compared with"] == "381 private texts of the same places, drawn in the same way"
 
 
 def test_chinese_passages_are_called_by_their_first_characters():

@@ -11,6 +11,8 @@ import pytest
 import yaml
 from made_up_studies import CONFIG, ROOT, checkpoint
 
+from made_up_books import prose
+from pretrace.benchmarks.audit_design import names_of_parts
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import write_text
 from pretrace.runtime.provenance import citation
@@ -20,6 +22,7 @@ from pretrace.studies.sealing import (
     changed,
     digest_of,
     edited,
+    marks_of,
     read_seals,
     repeats,
     resealed,
@@ -243,7 +246,9 @@ def test_a_plan_that_is_sealed_again_is_told_beside_the_answer():
 
 def test_the_first_page_has_the_seal_and_how_to_cite():
     seals = seal_of(PLAN | {"versions": {"pretrace": "c0ffee"}})
-    (plan, cite_as) = told_on_cover(seals, citation(ROOT / "CITATION.cff"))
+    (model, plan, page, cite_as) = told_on_cover(seals, citation(ROOT / "CITATION.cff"), "2026-11-26")
+    assert model == ("Model", "target: a/b commit c0")
+    assert page == ("This page", "made on 2026-11-26 (UTC)")
     assert digest_of(seals[0]["plan"]) in plan[1]
     assert "2026-11-23" in plan[1]
     version = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))["version"]
@@ -260,6 +265,57 @@ def test_other_audits_of_the_same_texts_or_model_are_counted():
     (told_once,) = repeats(own, others)
     assert told_once.startswith("2 other audits in results/ with texts (1) or the model (1)")
     assert repeats(own, {"neither": others["neither"]}) == []
+
+
+BOOKS = {f"book {number}": prose(4000, f"b{number}") for number in range(4)}
+PASSAGES = {name: " ".join(text.split()[1000:1400]) for name, text in BOOKS.items()}
+AGAIN = {
+    "whole and in passages": PASSAGES,
+    "in other signs": {name: text.upper().replace(".", " ...") for name, text in BOOKS.items()},
+    "under other names": {f"x {name}": text for name, text in PASSAGES.items()},
+    "at other places, by names": {name: prose(400, f"other {name}") for name in BOOKS},
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_an_audit_of_the_same_works_cut_otherwise_is_counted(name):
+    own = seal_of(PLAN | {"marks": marks_of(BOOKS.items())})
+    other = {"files": {"a": "1"}, "checkpoints": {}, "versions": {}}
+    same = seal_of(other | {"marks": marks_of(AGAIN[name].items())})
+    others = {f"other {name}": prose(4000, f"o{name}") for name in BOOKS}
+    unlike = seal_of(other | {"marks": marks_of(others.items())})
+    (told_once,) = repeats(own, {"same": same, "unlike": unlike})
+    assert told_once.startswith("1 other audit in results/ with texts (1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [
+        ("Пришла весна, и город ожил, и люди вышли на улицы", "und"),
+        ("Der Bär ging in den Wald und sah die Tiere, die auf dem Weg waren", "und"),
+        ("The man went into the wood and saw that it was good", "en"),
+        ("qrst vwx bcd", "en"),
+    ],
+)
+def test_verses_in_english_are_no_control_of_another_language(texts, text, language):
+    rows = [json.dumps({"text": f"{text} {n}", "label": n % 2 or None, "document": str(n)}) for n in range(4)]
+    texts.write_text("\n".join(rows).replace('"label": 1', '"label": 0'), encoding="utf-8")
+    study = loaded(texts=str(texts), model="smollm2-135m")
+    assert study.benchmarks.entries["texts"].language == language
+    assert any(run.benchmark == "famous_passages" for run in study.runs) == (language == "en")
+
+
+@pytest.mark.parametrize(
+    ("names", "parts"),
+    [
+        (["Henry IV Part 1", "Henry IV Part 2", "Capital Volume II", "CH4 in the Arctic"], []),
+        (["Walden, chapter 1", "book-ch04", "Part 3"], ["Walden, chapter 1", "book-ch04", "Part 3"]),
+    ],
+)
+def test_titles_of_works_are_no_parts(names, parts):
+    assert names_of_parts((name, "") for name in names) == parts
+    assert names_of_parts([("a", "Chapter 1. It"), ("b", "CHAPTER I. He")]) == [], "as whole works begin"
+    assert names_of_parts([("a", "Chapter 1. It"), ("b", "Chapter 4. He"), ("c", "Part II: x")]) == ["b", "c"]
 
 
 def test_the_digest_depends_on_content_and_not_on_order():

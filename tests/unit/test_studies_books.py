@@ -42,7 +42,8 @@ def loaded(**given):
 
 def passages(study) -> list:
     entry = study.benchmarks.entries[TEXTS_SLUG]
-    return texts_of(given_rows(Path(entry.path), entry.cut), given_rows(Path(entry.known), entry.cut))
+    given = [given_rows(Path(path), entry.cut, entry.left_out) for path in (entry.path, entry.known)]
+    return texts_of(*given)
 
 
 def test_as_many_passages_of_each_work_come_from_the_same_places_and_whole_works_stay(folder):
@@ -88,10 +89,42 @@ def test_what_was_read_and_what_would_be_found_is_told(folder):
     assert f"4 works in question and 12 unread: {smallest_effect(4, 12, 17):.2f}; with 24 unread" in told
 
 
-def test_the_box_of_the_audit_says_what_is_given_back_of_whole_works(folder):
-    reads = {tuple(read[:3]): read[3] for read in Plan(loaded()).rendering("audit").reads}
-    extraction = reads["extraction", "smollm2-135m", TEXTS_SLUG]
-    assert extraction.endswith(f"/extraction/smollm2-135m/{WORKS_SLUG}.parquet"), extraction
+def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(folder):
+    plan = Plan(loaded())
+    assert plan.first == [f"results/{plan.study.name}/tables/audit.md"]
+    assert plan.tells_first("audit")
+    assert not any(WORKS_SLUG in path for *_, path in plan.rendering("audit").reads)
+    assert any(WORKS_SLUG in path for *_, path in plan.rendering("extraction").reads)
+    for given in ({}, {"texts": "rows.jsonl", "known": None}):
+        rows = [
+            f'{{"text": "{prose(64, str(n))}", "label": {n % 2 or "null"}, "document": "d{n}"}}'
+            for n in range(9)
+        ]
+        Path("rows.jsonl").write_text("\n".join(rows).replace('"label": 1', '"label": 0'))
+        study = loaded(whole_works=False, **given)
+        assert [*study.artifacts] == ["audit"]
+        assert {run.benchmark for run in study.runs} == {TEXTS_SLUG, "famous_passages"}
+        assert not any(run.extraction for run in study.runs)
+
+
+def test_all_works_that_cannot_be_read_are_named_at_once_and_may_be_left_out(folder):
+    Path("books/broken.pdf").write_bytes(b"%PDF-1.4 broken")
+    Path("drafts/empty.docx").write_text("x")
+    Path("books/old.mobi").write_text("x")
+    Path("books/._novel.epub").write_text("x")
+    with pytest.raises(
+        InputError, match=r"^2 works cannot be read.*unreadable=leave_out\n.*broken\.pdf.*\n.*empty\.docx"
+    ):
+        loaded()
+    study = loaded(unreadable="leave_out")
+    assert study.benchmarks.entries[TEXTS_SLUG].left_out == ["broken", "empty"]
+    assert {text.document for text in passages(study)} >= {"novel", "parts", "memoir", "essays"}
+    plan = Plan(study)
+    assert not {"books/broken", "drafts/empty"} & plan.sealed(CONFIG)["works"].keys()
+    told = "\n".join(description(plan, CONFIG | {"model": "smollm2-135m"}))
+    assert told.count("left out, because they cannot be read: ") == 2
+    assert "not read: old.mobi. Convert it: ebook-convert FILE book.epub" in told
+    assert re.search(r"not read: 2 files: cover\.jpg, \._novel\.epub", told), "hidden files last"
 
 
 def test_the_check_of_an_audit_remarks_on_few_books_and_not_on_their_kind(folder):

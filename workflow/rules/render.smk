@@ -31,6 +31,7 @@ rule render_table:
         reads=rendering.reads,
         entries=rendering.entries,
         views=rendering.views,
+        tells_answer=lambda wildcards: PLAN.tells_first(wildcards.artifact),
     script:
         "../../scripts/render_artifact.py"
 

@@ -15,12 +15,14 @@ from pretrace.benchmarks.audit_design import (
     FEWEST_WAYS,
     LEVEL,
     WHOLE_WORKS,
+    WITHOUT_OTHERS,
     checks_can_fail,
     count_noun,
     documents_for_checks,
     has_p,
     known_for_p,
     names_of_parts,
+    never_evidence,
 )
 from pretrace.benchmarks.given import given_rows
 from pretrace.benchmarks.languages import unit_of, units
@@ -399,7 +401,8 @@ def _parts(side: ClassTexts) -> list[str]:
     first.pop("", None)
     return [
         f"{side.file}: {len(named)} documents of the {side.name} are called parts of a work ({named[0]!r}, "
-        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS}"
+        f"{named[1]!r}), which are not independent: the answer will be invalid. {WHOLE_WORKS} "
+        "If they are whole works, rename them."
         for named in [names_of_parts(first.items())] if named
     ]  # fmt: skip
 
@@ -425,9 +428,10 @@ def _too_few(suspects: ClassTexts, known: ClassTexts) -> list[str]:
     if not has_p(ours, theirs):
         return [f"{start}: no p can be as low as {LEVEL:g}. Have {known_for_p(ours)}."]
     if not checks_can_fail(ours, theirs):
+        others = f" {WITHOUT_OTHERS}" if never_evidence(ours) else ""
         return [
             f"{start}: whether the two sides are comparable cannot be tested, so that the answer cannot be evidence. "
-            f"Have {documents_for_checks(ours)}."
+            f"Have {documents_for_checks(ours)}.{others}"
         ]
     return []
 

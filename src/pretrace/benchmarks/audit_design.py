@@ -49,6 +49,19 @@ def documents_for_checks(documents: int) -> str:
     return f"at least {count_noun(own, 'document')} in question, each a whole work, and {known_ones}"
 
 
+WITHOUT_OTHERS = (
+    "No number of known ones makes it evidence with so few. What needs no known texts: extraction "
+    "(docs/extraction.md), canaries in your next book (docs/canaries.md), or a base model that cannot have read them, "
+    "beside this one (method ref)."
+)
+"""What whoever has too few works for an audit can do."""
+
+
+def never_evidence(documents: int) -> bool:
+    """Return whether no number of known documents lets so few in question be evidence together."""
+    return documents <= LEAST_SHARED
+
+
 def known_to_name(documents: int) -> int:
     """Return how many known documents let one of these `documents` be named alone: its q can then be `LEVEL`."""
     return round(documents / LEVEL) - 1
@@ -65,19 +78,29 @@ def count_noun(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-_PART = (
-    r"(?:chapter|chap|ch|part|section|canto|act|scene|volume|vol|kapitel|teil|abschnitt|chapitre|partie|cap[ií]tulo|capitolo"
-    r"|глава|часть)"
-)
 _NUMBER = r"(?:\d+|[ivxlc]+|one|two|three|four|five|six|seven|eight|nine|ten)"
-_NAMED = re.compile(rf"(?<![^\W\d_]){_PART}[\W_]*{_NUMBER}(?![^\W\d_])", re.IGNORECASE)
-_HEADED = re.compile(rf"\W*{_PART}[\W_]+{_NUMBER}(?![^\W_])", re.IGNORECASE)
+_WITHIN_WORKS = r"(?:chapter|section|canto|act|scene|kapitel|abschnitt|chapitre|cap[ií]tulo|capitolo|глава)"
+_OF_WORKS = r"(?:part|volume|vol|teil|partie|часть)"
+"""Words that also end the titles of whole works, as `Henry IV Part 1`: alone, with a number, they name a part."""
+
+_NAMED = re.compile(
+    rf".*(?<![^\W\d_]){_WITHIN_WORKS}[\W_]*{_NUMBER}(?![^\W\d_]).*"
+    rf"|.*(?<![^\W\d_])ch(?:ap)?[\W_]*\d+\W*|\W*{_OF_WORKS}[\W_]*{_NUMBER}(?![^\W\d_]).*",
+    re.IGNORECASE,
+)
+_HEADED = re.compile(rf"\W*(?:{_WITHIN_WORKS}|{_OF_WORKS})[\W_]+({_NUMBER})(?![^\W_])", re.IGNORECASE)
+_FIRST_NUMBERS = {"1", "i", "one"}
 
 
 def names_of_parts(documents: Iterable[tuple[str, str]]) -> list[str]:
     """Return the names of the documents (name, first text) whose name or first words say that they are a chapter.
 
-    One alone is not named: a whole work may begin with its first chapter's heading.
+    One alone is not named, and none that begin with a first chapter's heading, as whole works do.
     """
-    named = [name for name, text in documents if _NAMED.search(name) or _HEADED.match(text)]
+    named = []
+    for name, text in documents:
+        heading = _HEADED.match(text)
+        is_later = heading is not None and heading[1].lower() not in _FIRST_NUMBERS
+        if is_later or _NAMED.fullmatch(name):
+            named.append(name)
     return named if len(named) > 1 else []

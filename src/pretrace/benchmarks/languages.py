@@ -24,6 +24,45 @@ def language_of(text: str) -> str:
     return "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
 
 
+_COMMON_WORDS = {
+    "en": "the of and to that it is was he his with for as had not on but be you she",
+    "de": "der die das und zu den mit von ist nicht ein sich auf dem eine als auch war",
+    "es": "el los y que las del por con una su para como pero al lo le se",
+    "fr": "le les des et que qui dans une est pour pas du au il elle ne sur ce",
+    "it": "il di che non per una con del la gli sono della ma come nel si",
+    "nl": "het een en van dat op te niet zijn met voor hij er aan die ik",
+    "pt": "os que do da em um uma com para mais se na por no ao dos",
+}
+"""The commonest words of languages in Latin letters, by which English is told from the others."""
+
+COMMON = 0.1
+"""Share of a text's words that are among the commonest of another language from which on it may be in that one."""
+
+UNKNOWN = "und"
+"""The code of a language that is not told (ISO 639-2)."""
+
+
+def guessed_language(text: str) -> str:
+    """Return the language without spaces that a text is in; `UNKNOWN` if it shows another one than English, or script.
+
+    A text that shows neither is taken for English.
+    """
+    language = language_of(text)
+    if language != "en":
+        return language
+    letters = [character for character in text if character.isalpha()]
+    latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
+    if 2 * latin < len(letters):
+        return UNKNOWN
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    shares = {}
+    for code, common in _COMMON_WORDS.items():
+        own = set(common.split())
+        shares[code] = sum(word in own for word in words) / max(1, len(words))
+    likeliest = max(shares, key=shares.__getitem__)
+    return "en" if likeliest == "en" or shares[likeliest] < COMMON else UNKNOWN
+
+
 def unit_of(language: str) -> str:
     """Return `words`, or `characters` for a language without spaces."""
     return "characters" if language.lower()[:2] in _SCRIPTS else "words"

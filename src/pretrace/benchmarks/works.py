@@ -18,7 +18,7 @@ from pretrace.benchmarks.documents import (
     is_document,
     read_document,
 )
-from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.languages import guessed_language
 from pretrace.benchmarks.layout import LaidOutText, LineEnds, line_ends_of, without_front_matter
 from pretrace.benchmarks.opening import stem_of
 from pretrace.benchmarks.signs import SignKind, typeset_shares
@@ -155,7 +155,7 @@ def read_work(work: Work) -> ReadWork:
     report = Report(
         words=len(text.split()),
         letters=len("".join(text.split())),
-        language=language_of(middle),
+        language=guessed_language(middle),
         encoding=whole.encoding,
         removed=dict(+whole.removed),
         left_out=dict(+whole.left_out),

@@ -83,12 +83,18 @@ def verdict(frame: pd.DataFrame) -> Verdict:
         return Verdict("none", p)
     finds = f"it finds texts that lie {effect:.1f} standard deviations above the known ones"
     if positive.empty:
-        why = f"{finds}, and no passages that the model surely read show how far above these lie"
+        why = (
+            f"{finds}, and no verses that the web quotes every day, which most models have read, show how far above "
+            "these lie"
+        )
     elif pd.isna(shown):
-        why = f"the same methods do not find passages that the model surely read (p = {positive['p'].min():.2g})"
+        why = (
+            "the same methods do not find verses that the web quotes every day, which most models have read "
+            f"(p = {positive['p'].min():.2g})"
+        )
         return Verdict("impossible", p, (why,), (LARGER_MODEL,))
     else:
-        why = f"{finds}, and passages that the model surely read lie only {shown:.1f} above others"
+        why = f"{finds}, and verses that the web quotes every day lie only {shown:.1f} above others"
     return Verdict("impossible", p, (why,), (MORE_TEXTS,))
 
 

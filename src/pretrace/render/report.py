@@ -115,6 +115,7 @@ def render_report(
         boxes=boxes,
         cautions=cautions,
         cover=cover,
+        sheet=_sheet(boxes, [*cautions, *(text for _, text in cover)]),
         configuration=configuration.strip(),
         facts=_facts(provenance),
         packages=sorted((provenance.get("packages") or {}).items()),
@@ -123,6 +124,18 @@ def render_report(
     )
     write_text(folder / "report.html", page)
     return page
+
+
+LONG_SHEET, LONGEST_SHEET = 3_000, 5_000
+"""Characters of a first page from which on its letters are smaller, so that it stays one sheet of paper."""
+
+
+def _sheet(boxes: str, lines: Sequence[str]) -> str:
+    """Return how long a first page is, as a class of its style."""
+    characters = len(re.sub(r"<[^<>]*>", "", boxes)) + sum(map(len, lines))
+    if characters < LONG_SHEET:
+        return "short"
+    return "long" if characters < LONGEST_SHEET else "longest"
 
 
 def named(artifact: Artifact) -> set[str]:
@@ -249,7 +262,7 @@ def _facts(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Return provenance as lines, except packages, passes and the configuration, which the page shows apart."""
     lines = []
     for key, value in provenance.items():
-        if key in ("packages", "passes", "config") or value in (None, [], {}):
+        if key in ("packages", "passes", "config", "identity") or value in (None, [], {}):
             continue
         if key == "repositories":
             value = [f"{repository['hub']} {repository['commit'][:12]}" for repository in value]

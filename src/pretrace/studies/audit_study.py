@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.documents import DOCUMENT_FORMATS
-from pretrace.benchmarks.languages import language_of
+from pretrace.benchmarks.languages import guessed_language
 from pretrace.benchmarks.opening import FORMATS, stem_of
 from pretrace.benchmarks.passages import Cut
 from pretrace.benchmarks.rows import rows
@@ -141,7 +141,7 @@ def _language(path: Path, left_out: Sequence[str]) -> str:
         texts = [str(row.get("text") or row.get("input")) for _, row in islice(rows(path), 50)]
     except InputError:
         return "en"
-    return language_of(" ".join(texts))
+    return guessed_language(" ".join(texts))
 
 
 def slug_of(model: str) -> str:
@@ -206,7 +206,8 @@ def positive_runs(
 ) -> list[WrittenRun]:
     """Return a run on `POSITIVE_CONTROL` for each model that an artifact `audit` shows, where it applies.
 
-    It applies to models that were trained elsewhere, on text of the web as far as anyone knows, and to English texts.
+    It applies to models that were trained elsewhere, on text of the web as far as anyone knows, and to English texts:
+    English verses say nothing of what a model shows of another language or script.
     The methods are those of the audited run that need the text alone.
     """
     if POSITIVE_CONTROL not in benchmarks.entries:

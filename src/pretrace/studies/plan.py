@@ -14,7 +14,7 @@ from pretrace.render.catalogue import OF_A_PAIR
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
 from pretrace.studies.pairs import Pair, pair_of, shared_view, view_path
-from pretrace.studies.registries import cut_of, left_out_of, text_files_of
+from pretrace.studies.registries import left_out_of, text_files_of
 from pretrace.studies.shared import FIRST, Benchmark, Corpus, File, Model, StoredView
 from pretrace.studies.study import Study
 
@@ -215,6 +215,10 @@ class Plan:
             wanted |= {f"tables/{slug}.md", f"figures/{slug}.svg"}
         return [path for path in self.tables + self.figures if path.split("/", 2)[2] in wanted]
 
+    def tells_first(self, slug: str) -> bool:
+        """Return whether an artifact is the answer of an audit that is told before the rest of the study is done."""
+        return slug in self.study.first and self.study.artifacts[slug].renderer == "audit"
+
     @property
     def prefixes(self) -> list[File]:
         return [self.benchmark(slug).prefixes for slug in self.benchmarks_with_shots]
@@ -283,9 +287,6 @@ class Plan:
             for kind in OF_A_PAIR:
                 if not left_out.get(kind):
                     yield kind, *pair.slugs, pair.stage_file(kind)
-            whole = self._whole_works(pair) if pair.extraction is None else None
-            if whole:
-                yield "extraction", *pair.slugs, whole.stage_file("extraction")
         for slug in sorted({pair.benchmark_slug for pair in pairs}):
             yield "benchmarks", "", slug, self.benchmark(slug).table
         for slug in sorted({pair.model_slug for pair in pairs}):
@@ -293,18 +294,6 @@ class Plan:
         folder = self.study.folder / "published"
         for path in [*sorted(folder.glob("*.csv")), folder / "papers.yaml"]:
             yield "published", "", path.stem, str(path)
-
-    def _whole_works(self, pair: Pair) -> Pair | None:
-        """Return the pair that reads the works whole that a pair reads in passages, for what is given back of them."""
-        entries = self.study.benchmarks.entries
-        own = entries[pair.benchmark_slug]
-        if not cut_of(own):
-            return None
-        for other in self.pairs:
-            reads_whole = other.model_slug == pair.model_slug and other.extraction
-            if reads_whole and text_files_of(entries[other.benchmark_slug]) == text_files_of(own):
-                return other
-        return None
 
     # what the results rest on
 

@@ -2,11 +2,15 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import re
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pretrace.benchmarks.audit_design import count_noun
+from pretrace.benchmarks.given import given_rows
+from pretrace.benchmarks.loaders.local import texts_of
 from pretrace.benchmarks.passages import first_names
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.files import read_json
@@ -126,11 +130,68 @@ def resealed(seals: Sequence[Seal]) -> list[str]:
     ]
 
 
-def told_on_cover(seals: Sequence[Seal], citation: str) -> list[tuple[str, str]]:
-    """Return what the first page of an audit says: (heading, text) of the last seal, and how to cite it."""
+def told_on_cover(seals: Sequence[Seal], citation: str, date: str) -> list[tuple[str, str]]:
+    """Return what the first page of an audit says: (heading, text) of models, the last seal, the page, its citation."""
     commit = seals[-1]["plan"]["versions"]["pretrace"]
     code = f"commit {commit}" if commit else "installed, without a commit"
-    return [("Sealed plan", _seal_told(seals[-1])), ("Cite as", f"{citation}, {code}")]
+    return [
+        ("Model", _models_told(seals[-1]["plan"])),
+        ("Sealed plan", _seal_told(seals[-1])),
+        ("This page", f"made on {date} (UTC)"),
+        ("Cite as", f"{citation}, {code}"),
+    ]
+
+
+def _models_told(plan: Mapping[str, Any]) -> str:
+    """Return the models with what tells their version: the commit on the hub, or the digest of their files."""
+    told = []
+    for model, about in sorted(plan["checkpoints"].items()):
+        name = model.rpartition("~")[2]  # a study's own model has its name in shared stages
+        parts = [f"{name}:" if about.get("hub") else name, about.get("hub", "")]
+        if commit := about.get("commit"):
+            parts.append(f"commit {commit}")
+        elif digest := about.get("digest"):
+            parts.append(f"SHA-256 of its files {digest}")
+        told.append(" ".join(filter(None, parts)))
+    return "; ".join(told)
+
+
+RUN_OF_WORDS, ONE_RUN_IN = 8, 256
+"""Words of a run by which texts are known again, and of how many runs one is kept."""
+
+FEWEST_SHARED, LEAST_SHARED = 3, 0.1
+"""Runs that two audits share if they have the same works, and the share of the fewer runs of the two."""
+
+FEWEST_NAMES, LEAST_NAMES = 3, 0.5
+"""The same of names of documents."""
+
+
+def marks_of(texts: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return by what works are known again however they are cut, of (document, text): `documents` and `runs`.
+
+    `runs` are hashes of a few runs of words, the same ones in a whole work and in its passages.
+    """
+    documents = set()
+    runs = set()
+    for document, text in texts:
+        documents.add(document)
+        words = re.findall(r"\w+", text.casefold())
+        for place in range(len(words) - RUN_OF_WORDS + 1):
+            mark = zlib.crc32(" ".join(words[place : place + RUN_OF_WORDS]).encode())
+            if mark % ONE_RUN_IN == 0:
+                runs.add(f"{mark:08x}")
+    return {"documents": sorted(documents - {""}), "runs": sorted(runs)}
+
+
+def texts_in_question(benchmarks: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
+    """Yield (document, text) of the user's own texts in question, of entries of benchmarks; works are whole."""
+    for entry in benchmarks.values():
+        if entry["source"] != "local":
+            continue
+        given = given_rows(Path(entry["path"]), None, entry.get("left_out", ()))
+        for text in texts_of(given):
+            if text.label != 0:
+                yield text.document, text.text
 
 
 def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list[str]:
@@ -139,7 +200,7 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
     texts, models = set(), set()
     for name, own in others.items():
         for seal in own:
-            if _shared(plan, seal["plan"], "files"):
+            if _has_same_works(plan, seal["plan"]):
                 texts.add(name)
             if _shared(plan, seal["plan"], "checkpoints"):
                 models.add(name)
@@ -147,9 +208,24 @@ def repeats(seals: Sequence[Seal], others: Mapping[str, Sequence[Seal]]) -> list
         return []
     audits = count_noun(len(texts | models), "other audit")
     return [
-        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits of "
-        "unread texts, one finds evidence: report all of them, not the best."
+        f"{audits} in results/ with texts ({len(texts)}) or the model ({len(models)}) of this one. Of twenty audits "
+        "of unread texts, one finds evidence: report all of them, not the best."
     ]
+
+
+def _has_same_works(plan: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return whether two plans have an equal file, or works in question that are the same, however they are cut."""
+    if _shared(plan, other, "files"):
+        return True
+    marks, others = plan.get("marks", {}), other.get("marks", {})
+    for key, fewest, least in (
+        ("runs", FEWEST_SHARED, LEAST_SHARED),
+        ("documents", FEWEST_NAMES, LEAST_NAMES),
+    ):
+        own, theirs = set(marks.get(key, ())), set(others.get(key, ()))
+        if len(own & theirs) >= max(fewest, least * min(len(own), len(theirs))):
+            return True
+    return False
 
 
 def _shared(plan: Mapping[str, Any], other: Mapping[str, Any], key: str) -> bool:
@@ -168,13 +244,9 @@ def told(seals: Sequence[Seal]) -> list[tuple[str, str]]:
         heading = f"Seal {number}" if len(seals) > 1 else "Seal"
         lines.append((heading, _seal_told(seal)))
     texts = [f"{name}: SHA-256 {sha256}" for name, sha256 in sorted(plan["files"].items())]
-    models = []
-    for name, about in sorted(plan["checkpoints"].items()):
-        commit = about.get("commit") or about.get("digest", "")
-        models.append(f"{name} {about.get('hub', '')} {commit}".strip())
     versions = [f"{name} {version}" for name, version in sorted(plan["versions"].items())]
     lines.append(("Texts", "; ".join(texts)))
-    lines.append(("Models", "; ".join(models)))
+    lines.append(("Models", _models_told(plan)))
     lines.append(("Versions", ", ".join(versions)))
     return lines
 

@@ -1,5 +1,5 @@
 """Texts of your own: JSONL, CSV or TSV (also packed) or Parquet, one row per text; or works, each a text of its own or
-cut into passages: EPUB, DOCX, PDF, HTML, Markdown and text files, and folders of them.
+cut into passages: EPUB, DOCX, ODT, RTF, PDF, HTML, Markdown and text files, and folders of them.
 
 Columns: `input` or `text`; optional `label` (1 member, 0 non-member, null or empty where unknown), `subset`,
 `length` (words), `document`, `id`, and `title` and `author`, for questions and an audit's first page. Others are

@@ -23,11 +23,11 @@ from pretrace.runtime.errors import shorten
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 6  # log10 of the ways to deal labels out from which on they are not printed as a number
 WORDS_SHOWN = 10  # a passage is called by its first words
-WORKS_SHOWN = 6  # works in question that the first page names
-KNOWN_SHOWN = 3  # of the known ones
+WORKS_SHOWN = 60  # works that the first page has room to name; those in question are named in any case
+KNOWN_SHOWN = 3  # known ones that are named in any case
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
-FOUND_AT_ALL = "Do the same methods find passages that the model surely read?"
+FOUND_AT_ALL = "Positive control: do the same methods find verses of the Bible that the web quotes every day?"
 
 CHECKS = {
     WORDS: ("words", "Can a classifier tell your documents from the known ones by their words?"),
@@ -210,20 +210,39 @@ _P = (
 
 
 def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Yield which works are in question and which are known, by title and author."""
-    named = texts[texts["document"] != ""].drop_duplicates("document")
-    for heading, own, most in (
-        (
+    """Yield which works are in question and which are known, by title and author.
+
+    Where a draw within documents decides what is published, these are texts of the same documents.
+    """
+    is_asked = texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
+    asked = texts[is_asked.fillna(False)]
+    known = texts[texts["label"].eq(0).fillna(False)]
+    in_question, compared = _names_of_works(asked), _names_of_works(known)
+    if set(asked["document"]) & set(known["document"]) - {""}:
+        places = count_noun(len(in_question), "place")
+        yield (
             "In question",
-            named["label"].isna() if texts["label"].isna().any() else named["label"].eq(1),
-            WORKS_SHOWN,
-        ),
-        ("Compared with", named["label"].eq(0), KNOWN_SHOWN),
+            f"{count_noun(len(asked), 'text')} published in {places}: {'; '.join(in_question)}",
+        )
+        yield (
+            "Compared with",
+            f"{count_noun(len(known), 'private text')} of the same places, drawn in the same way",
+        )
+        return
+    room = max(KNOWN_SHOWN, WORKS_SHOWN - len(in_question))
+    for heading, works, most in (
+        ("In question", in_question, len(in_question)),
+        ("Compared with", compared, room),
     ):
-        works = [_work(row) for row in records_of(named[own.fillna(False)])]
         if works:
             more = f"; and {len(works) - most} more" if len(works) > most else ""
             yield heading, "; ".join(works[:most]) + more
+
+
+def _names_of_works(texts: pd.DataFrame) -> list[str]:
+    """Return the works that texts are of, each once."""
+    named = texts[texts["document"] != ""].drop_duplicates("document")
+    return [_work(row) for row in records_of(named)]
 
 
 def _work(row: Record) -> str:
@@ -355,9 +374,12 @@ def _can_find(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
     for row in positive:
         words = "yes" if row["p"] <= LEVEL else "no"
         words += f": above by {row['effect']:.1f} standard deviations (p = {p_text(row['p'])})"
-        yield f"{FOUND_AT_ALL} ({row['texts']:.0f} verses that the web quotes every day)", words
+        yield (
+            f"{FOUND_AT_ALL} ({row['texts']:.0f} verses in English, against others of the same books)",
+            words,
+        )
     if not positive:
-        yield FOUND_AT_ALL, "not tested"
+        yield FOUND_AT_ALL, "not tested: it is for English texts and models that others trained"
 
 
 def _unit_block(

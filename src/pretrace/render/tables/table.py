@@ -26,6 +26,7 @@ from pretrace.render.phrases import DASH, decimals, false_alarms, format_signed,
 from pretrace.render.results import STAR_LEVEL, csv_text, for_the_best, records_of
 from pretrace.runtime.files import write_text
 
+SMALLEST_WRITTEN = 1e-6  # a smaller p is written with an exponent
 LONG = 20  # rows of a table that the report shows unfolded
 LINE_BREAK = " · "  # between the header lines of a column in Markdown, which has one
 Head = str | tuple[str, ...]
@@ -90,8 +91,16 @@ def p_cell(p: float | None, *, star: bool = False) -> Cell:
 
 
 def p_text(p: float) -> str:
-    """Return a p-value with two digits after the point, below 0.1 with two significant ones."""
-    return f"{p:.2g}" if p < 0.1 else f"{p:.2f}"
+    """Return a p-value with two digits after the point, below 0.1 with two significant ones.
+
+    It has no exponent, whose hyphen would break over two lines, unless it is below a millionth.
+    """
+    if p >= 0.1:
+        return f"{p:.2f}"
+    if p < SMALLEST_WRITTEN:
+        return f"{p:.2g}"
+    rounded = f"{p:.2g}"
+    return f"{float(rounded):.10f}".rstrip("0")
 
 
 @dataclass(frozen=True)
