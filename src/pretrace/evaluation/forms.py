@@ -68,6 +68,8 @@ def _shouted(look: Look) -> float:
 
 @feature("letters beyond ASCII")
 def _foreign(look: Look) -> float:
+    if look.text.isascii():
+        return 0.0  # most texts, which are not gone through
     return _share((c.isalpha() and not c.isascii() for c in look.text), look.text)
 
 
@@ -83,7 +85,9 @@ def _mixed(look: Look) -> float:
 
 @feature("signs")
 def _signs(look: Look) -> float:
-    return _share((not c.isalnum() and not c.isspace() for c in look.text), look.text)
+    letters_and_digits = sum(map(str.isalnum, look.text))
+    blanks = sum(map(str.isspace, look.text))
+    return (len(look.text) - letters_and_digits - blanks) / len(look.text)
 
 
 @feature("brackets")
