@@ -1,6 +1,7 @@
 """The minutes that jobs of passes and answers ask a scheduler for: those of what is left to do."""
 
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -104,18 +105,23 @@ def change_weights():
     write_json(CHECKPOINT, {"another": "checkpoint"})
 
 
-def damage_note():
+def write_notes(content):
     for note in Path("results").rglob("*.left"):
-        note.write_text('{"left": 0.5', encoding="utf-8")
+        note.write_text(content, encoding="utf-8")
 
 
-def note_of_another_version():
-    for note in Path("results").rglob("*.left"):
-        write_json(note, {"left": 0.5, "requests": [{"of": "another version"}], "read": {}})
+CHANGES = [
+    change_texts,
+    change_weights,
+    partial(write_notes, '{"left": 0.5'),
+    partial(write_notes, '{"left": 0.5, "requests": [], "read": []}'),
+    partial(write_notes, '{"left": 0.5, "requests": [{"of": "another version"}], "read": {}}'),
+    partial(write_notes, '{"left": 0.5}'),
+]
 
 
 @pytest.mark.parametrize("stage", ["passes", "answers"])
-@pytest.mark.parametrize("change", [change_texts, change_weights, damage_note, note_of_another_version])
+@pytest.mark.parametrize("change", CHANGES)
 def test_all_is_left_where_no_note_tells_of_these_texts_and_weights(pair_of, stage, change):
     pair = pair_of({"methods": ["loss", "de_cop"]})
     work(pair, stage, 0)

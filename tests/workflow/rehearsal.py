@@ -1,6 +1,6 @@
 """The rehearsal: the paper study from an empty folder to its report, as near to the real one as two cores can come.
 
-    PYTHONPATH=tests python tests/workflow/rehearsal.py                             the whole study, about an hour
+    PYTHONPATH=tests python tests/workflow/rehearsal.py                             the whole study, an hour or more
     PYTHONPATH=tests python tests/workflow/rehearsal.py --only surp_table1          one artifact of it
     PYTHONPATH=tests python tests/workflow/rehearsal.py --kills 3                   again, killed every three minutes
 

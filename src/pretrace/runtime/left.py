@@ -48,12 +48,14 @@ def work_left(
 
 
 def read_note(output: str | Path) -> Note | None:
-    """Return what the last job noted beside its output; None if no job did."""
+    """Return what the last job noted beside its output; None if no job did, or the note is damaged."""
     try:
         note = Note(**read_json(_note_of(output)))
-        return note._replace(left=min(1.0, max(0.0, float(note.left))))
+        left = min(1.0, max(0.0, float(note.left)))
     except (OSError, InputError, TypeError, ValueError):
         return None
+    is_whole = isinstance(note.requests, list) and isinstance(note.read, dict)
+    return note._replace(left=left) if is_whole else None
 
 
 def _note_of(output: str | Path) -> Path:

@@ -14,7 +14,7 @@ from pretrace.runtime.errors import InputError, nearest, shorten
 from pretrace.studies.keys import Extraction, RunKeys, WrittenRun
 from pretrace.studies.registries import Models, Registries
 from pretrace.views import PARAPHRASING, VIEWS
-from pretrace.views.readings import ZERO_ACCESS
+from pretrace.views.readings import ZERO_ACCESS, Prefix
 
 PARAPHRASER = "paraphrase"
 """The view of the paraphrases released with a benchmark; the default of a run."""
@@ -147,21 +147,20 @@ def _check_names(run: WrittenRun, where: str, registries: Registries) -> None:
 
 def _check_part(run: WrittenRun, where: str, benchmark: BenchmarkEntry) -> None:
     """Check that the benchmark has the subsets and lengths that the run names."""
-    parts: dict[str, tuple[Sequence[object], Sequence[object]]] = {
-        "lengths": (run.lengths or [], benchmark.lengths),
-        "subsets": (run.subsets or [], benchmark.subsets),
-    }
-    for key, (named, declared) in parts.items():
+    for key in ("lengths", "subsets"):
+        named: Sequence[object] = getattr(run, key) or []
+        declared: Sequence[object] = getattr(benchmark, key)
         # the user's own files say it themselves: `user_files`
         if not declared and named and benchmark.source not in ("local", "answers"):
             raise InputError(
                 f"{where}.{key}: the entry of {run.benchmark} has no {key} to choose from; take {key} out of the "
                 f"run, or give the entry {key}: {list(named)}, if the benchmark has them."
             )
-        if declared and (unknown := [value for value in named if value not in declared]):
-            raise InputError(
-                f"{where}.{key}: {run.benchmark} has no {shorten(repr(unknown[0]))}; it has {declared}."
-            )
+        for value in named:
+            if declared and value not in declared:
+                raise InputError(
+                    f"{where}.{key}: {run.benchmark} has no {shorten(repr(value))}; it has {declared}."
+                )
 
 
 def _check_shadows(run: WrittenRun, models: Models, slug: str, where: str) -> None:
@@ -286,7 +285,10 @@ def _resolve_methods(
         "lacking": lacking_statistics(model),
         "log_probabilities": scores_prompts(model),
     }
-    named = {key: getattr(run, key) for key in ("inputs", *(kind.key for kind in INPUTS.values())) if key}
+    named = {"inputs": run.inputs}
+    for kind in INPUTS.values():
+        if kind.key:
+            named[kind.key] = getattr(run, kind.key)
     obstacles = {item.method: obstacle(item.method, named, item.parameters, **offers) for item in chosen}
     hindered = {method: why for method, why in obstacles.items() if why}
     # answers or a server that the configuration puts in a model's place cannot have all that its weights have
@@ -301,7 +303,9 @@ def _resolve_methods(
     if isinstance(model, AnswersModel) or (run.extraction is not None and not chosen):
         return [], left_out
     chosen = [item for item in chosen if item.method not in hindered]
-    needed = {need for item in chosen for need in item.prefixes}
+    needed: set[tuple[Prefix, int]] = set()
+    for item in chosen:
+        needed |= item.prefixes
     shots = max((count for _, count in needed), default=0)
     chosen += _controls(chosen, shots)
     if any(prefix.kind == ZERO_ACCESS for prefix, _ in needed):
