@@ -118,6 +118,7 @@ class SimulatedGPUs(TorchDispatchMode):
             left, right = real[0][:2]
             real = (left.float(), right.float()), {key: real[1][key] for key in real[1] if key == "out"}
             operation = aten.mm.out if real[1] else aten.mm.default
+        operation = _KERNELS.get(packet, operation)
         if packet is aten.histc:  # of whole numbers CUDA alone has it
             real = (real[0][0].float(), *real[0][1:]), real[1]
         arguments = {id(_real(tensor, [])): tensor for tensor in tensors}
@@ -135,6 +136,39 @@ class SimulatedGPUs(TorchDispatchMode):
                 return value if device == CPU else GPUTensor(value, device)
 
         return placed(operation(*real[0], **real[1]))
+
+
+def _flash(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, dropout: float = 0.0,
+    is_causal: bool = False, debug: bool = False, *, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """As CUDA's flash attention, which refuses float32 and some widths."""
+    if query.dtype == torch.float32:
+        raise RuntimeError("FlashAttention only support fp16 and bf16 data type")
+    if query.shape[-1] % 8 or query.shape[-1] > 256:
+        raise RuntimeError("FlashAttention forward only supports head dimension at most 256 that is 8 n")
+    return aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, is_causal=is_causal, scale=scale
+    )
+
+
+def _efficient(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, bias: None, sums: bool,
+    dropout: float = 0.0, is_causal: bool = False, *, scale: float,
+) -> tuple[torch.Tensor, torch.Tensor]:  # fmt: skip
+    """As CUDA's efficient attention, which knows no grouped heads and fills up its sums."""
+    if query.shape[1] != key.shape[1]:
+        raise RuntimeError("efficient attention has no grouped heads")
+    read, log_sums = aten._scaled_dot_product_flash_attention_for_cpu(
+        query, key, value, is_causal=is_causal, scale=scale
+    )
+    return read, torch.nn.functional.pad(log_sums, (0, -log_sums.shape[-1] % 32), value=float("inf"))
+
+
+_KERNELS = {
+    aten._scaled_dot_product_flash_attention: _flash,
+    aten._scaled_dot_product_efficient_attention: _efficient,
+}
 
 
 def _device_of_result(

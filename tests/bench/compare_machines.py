@@ -6,9 +6,12 @@ python tests/bench/compare_machines.py ONE/results/embedded OTHER/results/embedd
 For each model and each way of choosing settings: how many AUCs both runs have, the median, the 95th percentile and the
 largest of their distances, and the method of the largest. A claim that rests on less than this does not survive
 another machine.
+
+python tests/bench/compare_machines.py ONE.json OTHER.json puts two files of bench_gpu.py side by side.
 """
 
 import argparse
+import json
 from pathlib import Path
 
 import pandas as pd
@@ -49,9 +52,24 @@ def table(both: pd.DataFrame) -> pd.DataFrame:
     )  # fmt: skip
 
 
+def speeds(first: Path, other: Path) -> pd.DataFrame:
+    """A row for each measurement that both files of `bench_gpu.py` have: seconds on each card, and their ratio."""
+    measured = [json.loads(path.read_text(encoding="utf-8")) for path in (first, other)]
+    tables = [pd.DataFrame(file["rows"])[["shape", "what", "seconds"]] for file in measured]
+    both = tables[0].merge(tables[1], on=["shape", "what"], suffixes=("", "_other"))
+    both["times as fast"] = both["seconds"] / both["seconds_other"]
+    cards = [file["machine"]["card"] for file in measured]
+    return both.rename(columns={"seconds": cards[0], "seconds_other": f"{cards[1]} (second file)"})
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("first", type=Path, help="ONE/results/embedded")
+    parser.add_argument("first", type=Path, help="ONE/results/embedded, or a file of JSON")
     parser.add_argument("other", type=Path, help="OTHER/results/embedded")
     given = parser.parse_args()
-    print(table(distances(given.first, given.other)).to_markdown(index=False, floatfmt=".4f"))
+    compared = (
+        speeds(given.first, given.other)
+        if given.first.suffix == ".json"
+        else table(distances(given.first, given.other))
+    )
+    print(compared.to_markdown(index=False, floatfmt=".4f"))

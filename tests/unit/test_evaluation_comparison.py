@@ -122,25 +122,25 @@ def test_a_rate_of_fewer_than_20_nonmembers_has_no_p(nonmembers, tested):
 
 
 @pytest.fixture(scope="module")
-def benchmark() -> pd.DataFrame:
+def texts_table() -> pd.DataFrame:
     words = [f"text {number} of its own words {number * 7} and {number * 11}" for number in range(30)]
     label = np.r_[np.ones(20), np.zeros(10)]
     return texts(label, text=words, document=[f"d{number}" for number in range(30)])
 
 
 @pytest.fixture(scope="module")
-def prefixes(benchmark: pd.DataFrame) -> pd.DataFrame:
+def prefixes(texts_table: pd.DataFrame) -> pd.DataFrame:
     shots = ((0, "member", 0), (0, "nonmember", 20), (1, "member", 5), (1, "nonmember", 21))
     rows = [{"draw": draw, "kind": kind, "text_id": f"64-{number:05d}"} for draw, kind, number in shots]
     frame = pd.DataFrame(rows).assign(nonmembers="", subset="", length=64, position=0)
     return frame.astype({"length": "Int64"})
 
 
-def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(benchmark, prefixes):
+def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_class(texts_table, prefixes):
     sets = {
-        (chosen.name, chosen.draw): set(chosen.ids or ()) for chosen in evaluation_sets(benchmark, prefixes)
+        (chosen.name, chosen.draw): set(chosen.ids or ()) for chosen in evaluation_sets(texts_table, prefixes)
     }
-    everything = set(benchmark["text_id"])
+    everything = set(texts_table["text_id"])
     assert sets["without_prefixes", 0] == everything - {"64-00000", "64-00020"}
     assert sets["without_prefixes", 1] == everything - {"64-00005", "64-00021"}
     for draw in (0, 1):
@@ -150,10 +150,10 @@ def test_prefix_texts_leave_their_own_draw_alone_and_balanced_cuts_the_larger_cl
     }
 
 
-def test_the_sets_are_those_of_the_draws_of_the_runs(benchmark, prefixes):
-    sets = [(texts.name, texts.draw) for texts in evaluation_sets(benchmark, prefixes, [1])]
+def test_the_sets_are_those_of_the_draws_of_the_runs(texts_table, prefixes):
+    sets = [(texts.name, texts.draw) for texts in evaluation_sets(texts_table, prefixes, [1])]
     assert sets == [("all", None), ("without_prefixes", 1), ("balanced", 1)]
-    assert evaluation_sets(benchmark) == [EvaluationSet()]
+    assert evaluation_sets(texts_table) == [EvaluationSet()]
 
 
 def test_pooled_ranks_the_subsets_together_beside_each_alone():

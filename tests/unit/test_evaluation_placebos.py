@@ -24,7 +24,7 @@ OF_EACH = 20
 
 
 @pytest.fixture(scope="module")
-def benchmark() -> pd.DataFrame:
+def texts_table() -> pd.DataFrame:
     rng = np.random.default_rng(0)
     document = np.repeat(DOCUMENTS, OF_EACH)
     words = [[name] * int(rng.integers(0, 3)) + [f"{name}w{row % OF_EACH}n{n}" for n in range(30)]
@@ -79,17 +79,17 @@ def values_of(table: pd.DataFrame, **keys: Any) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def table(benchmark: pd.DataFrame) -> pd.DataFrame:
-    return computed(scored(benchmark), benchmark)
+def table(texts_table: pd.DataFrame) -> pd.DataFrame:
+    return computed(scored(texts_table), texts_table)
 
 
-def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchmark, table):
+def test_each_documents_value_is_the_auc_of_the_other_members_against_it(texts_table, table):
     """What learns from labels learns from the placebo's labels."""
-    loss = scored(benchmark).query("method == 'loss'").set_index("id")["score"]
+    loss = scored(texts_table).query("method == 'loss'").set_index("id")["score"]
     rows = {method: values_of(table, method=method) for method in ("loss", "blind")}
     assert set(rows["loss"].index) == set(DOCUMENTS)
     for document in DOCUMENTS[1:]:
-        placebo = placebo_table(benchmark, document)
+        placebo = placebo_table(texts_table, document)
         for method, own in (("loss", loss), ("blind", pd.Series(learned(placebo)))):
             row = rows[method].loc[document]
             expected = roc_auc_score(placebo["label"], own[placebo["text_id"]])
@@ -97,8 +97,8 @@ def test_each_documents_value_is_the_auc_of_the_other_members_against_it(benchma
             assert (row["n_members"], row["n_nonmembers"]) == (5 * OF_EACH, OF_EACH)
 
 
-def test_the_real_documents_rows_are_those_of_the_metrics(benchmark, table):
-    metrics, _ = run(scored(benchmark), benchmark, resamples=10, settings=known)
+def test_the_real_documents_rows_are_those_of_the_metrics(texts_table, table):
+    metrics, _ = run(scored(texts_table), texts_table, resamples=10, settings=known)
     keys = [key for key in PLACEBO_KEYS if key != "length"]
     real = table[~table["placebo"]].set_index(keys)["value"]
     assert len(real) > 10
@@ -116,44 +116,46 @@ def test_rank_mean_and_spread_are_of_the_placebos(table):
     assert rows.loc[list(DOCUMENTS[1:]), "rank"].isna().all()
 
 
-def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(benchmark):
-    prefixes = draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=2, texts=8)
+def test_a_draw_of_prefixes_belongs_to_the_document_of_its_shots(texts_table):
+    prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=2, texts=8)
     documents = prefixes.drop_duplicates("draw").set_index("draw")["nonmembers"].replace("", "new").to_dict()
     assert documents[0] == "new"
     assert len(set(documents.values())) == 3
     ids = {
         chosen.draw: chosen.ids
-        for chosen in evaluation_sets(benchmark, prefixes)
+        for chosen in evaluation_sets(texts_table, prefixes)
         if chosen.name == "without_prefixes"
     }
-    recall = scored(benchmark, draws=(0, 1, 2)).query("method == 'recall'").set_index(["draw", "id"])["score"]
-    rows = computed(scored(benchmark, draws=(0, 1, 2)), benchmark, prefixes)
+    recall = (
+        scored(texts_table, draws=(0, 1, 2)).query("method == 'recall'").set_index(["draw", "id"])["score"]
+    )
+    rows = computed(scored(texts_table, draws=(0, 1, 2)), texts_table, prefixes)
     rows = values_of(rows, method="recall", evaluation_set="without_prefixes")
     assert set(rows.index) == set(documents.values())
     for draw, document in documents.items():
-        own = benchmark if document == "new" else placebo_table(benchmark, document)
+        own = texts_table if document == "new" else placebo_table(texts_table, document)
         own = own[own["text_id"].isin(ids[draw])]
         expected = roc_auc_score(own["label"].astype(int), recall[draw][own["text_id"]])
         assert rows.loc[document, "value"] == pytest.approx(expected)
         assert (rows.loc[document, "n_members"], rows.loc[document, "n_nonmembers"]) == (8, 8)
-        assert not set(own["text_id"]) & excluded_ids(prefixes, benchmark, draw)
+        assert not set(own["text_id"]) & excluded_ids(prefixes, texts_table, draw)
 
 
-def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(benchmark):
-    prefixes = draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=6, texts=8)
-    document = benchmark.set_index("text_id")["document"]
+def test_shots_of_a_placebo_come_from_its_document_and_from_the_other_members(texts_table):
+    prefixes = draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=6, texts=8)
+    document = texts_table.set_index("text_id")["document"]
     for (_, placebo), rows in prefixes.groupby(["draw", "nonmembers"]):
         own = rows.assign(document=document[rows["text_id"]].to_numpy())
         assert set(own.loc[own["kind"] == "nonmember", "document"]) == {placebo or "new"}
         assert not {placebo or "new", "new"} & set(own.loc[own["kind"] == "member", "document"])
 
 
-def test_too_many_documents_of_non_members_or_placebos_are_refused(benchmark):
-    several = benchmark.assign(document=benchmark["text_id"])
+def test_too_many_documents_of_non_members_or_placebos_are_refused(texts_table):
+    several = texts_table.assign(document=texts_table["text_id"])
     with pytest.raises(InputError, match="benchmark 'b': placebos need non-members of one document"):
-        computed(scored(benchmark), several)
+        computed(scored(texts_table), several)
     with pytest.raises(InputError, match="7 placebos are asked for, and the members come from 6 documents"):
-        draw_prefixes(benchmark, pool=3, draws=1, seed=0, placebos=7)
+        draw_prefixes(texts_table, pool=3, draws=1, seed=0, placebos=7)
 
 
 def test_how_many_documents_are_first_for_at_least_one_method():

@@ -194,6 +194,17 @@ def test_every_script_runs_in_the_frame_that_marks_its_outputs():
     ] == []
 
 
+def test_no_test_takes_what_a_widespread_plugin_calls_its_own():
+    """pytest-benchmark ends a run in which an argument `benchmark` is not its fixture."""
+    taking = []
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(function, ast.FunctionDef) and function.name.startswith("test_"):
+                names = {argument.arg for argument in function.args.args}
+                taking += [f"{path.name}: {function.name}"] * ("benchmark" in names)
+    assert not taking
+
+
 def test_the_identity_is_the_last_input_of_every_rule_that_has_one():
     """The function that gives it leaves the last input out."""
     for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):

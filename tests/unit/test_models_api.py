@@ -17,7 +17,7 @@ from dataclasses import replace
 import pytest
 
 from loopback import Loopback, client_at, completion
-from pretrace.models.api.client import MalformedAnswerError
+from pretrace.models.api.client import MalformedAnswerError, _Asking
 from pretrace.models.api.endpoint import ApiRequest
 from pretrace.models.api.faults import FailedRequestError, retry_after
 from pretrace.models.api.store import AnswerStore
@@ -97,6 +97,17 @@ def test_what_the_server_asks_to_wait_holds_for_every_worker(tmp_path):
     early = [moment for moment in server.moments[1:] if moment - first < 0.55]
     assert len(early) <= 2  # what the other worker had in flight, and one it took before the answer came
     assert max(server.moments) - first >= 0.6
+
+
+def test_a_wait_has_a_line_in_the_log_once_and_not_for_each_request(tmp_path, caplog):
+    with AnswerStore(tmp_path / "a.sqlite") as store:
+        client = paid_client("http://127.0.0.1:9", store, 1.0)
+        asking = _Asking(client, {}, text_of, {}, lambda n: None)
+        for after in (30.0, 30.5, 31.0, 300.0, 1.0):
+            assert asking._should_retry(FailedRequestError("status 429", after=after, limited=True), 0)
+    assert [record.args[1] for record in caplog.records] == [30.0, 300.0], (
+        "a wait that is much longer is another one"
+    )
 
 
 class Bucket:

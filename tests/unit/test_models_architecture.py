@@ -84,6 +84,17 @@ def check(folder, sizes, prompt_prefix, plain=transformers.AutoModelForCausalLM)
     return target
 
 
+ANGLES = 10_000.0 ** -(torch.arange(4) / 4)
+"""The frequencies of a rotary embedding of the usual base."""
+
+
+def with_angles(angles):
+    """Changes a folder: rotary frequencies in it, as old checkpoints have them."""
+    return lambda folder: reweighted(
+        folder, lambda weights: weights | {"model.layers.1.self_attn.rotary_emb.inv_freq": angles}
+    )
+
+
 QUERIES = "model.layers.0.self_attn.q_proj"
 
 
@@ -131,6 +142,15 @@ REFUSED = {
         ),
         r"weight as I8.*has no quantization_config",
     ),
+    "weights of truth values": (
+        lambda folder: reweighted(
+            folder, lambda weights: weights | {f"{QUERIES}.weight": weights[f"{QUERIES}.weight"] > 0}
+        ),
+        r"q_proj\.weight as BOOL.*has no quantization_config",
+    ),
+    "rotary frequencies of another base": (
+        with_angles(500_000.0 ** -(torch.arange(4) / 4)), r"layers\.1.*inv_freq with other frequencies than LlamaFor"),
+    "rotary frequencies of another width": (with_angles(ANGLES[::2].clone()), "inv_freq with other frequencies"),
     "an adapter": (lambda folder: (folder / "adapter_config.json").write_text("{}"), "merge_and_unload"),
     "both directions": (lambda folder: configured(folder, is_causal=False), "not causal.*a token changes"),
     "pictures": (lambda folder: configured(folder, model_type="vit"), "type vit.* no causal language model"),
@@ -171,7 +191,7 @@ HARMLESS = {
     "scales of activations and of a cache": ("llama", {
         f"{QUERIES}.input_scale": torch.tensor(2.0), "model.layers.0.self_attn.k_scale": torch.tensor(3.0)}),
     "angles and positions": ("llama", {
-        "model.layers.0.self_attn.rotary_emb.inv_freq": torch.ones(4), "model.position_ids": torch.arange(9)}),
+        "model.layers.0.self_attn.rotary_emb.inv_freq": ANGLES.bfloat16(), "model.position_ids": torch.arange(9)}),
 }  # fmt: skip
 
 

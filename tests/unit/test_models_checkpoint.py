@@ -109,6 +109,14 @@ def hashed(monkeypatch):
     return names
 
 
+def test_weights_that_lie_there_are_hashed_once_in_all(directory, tmp_path, hashed):
+    os.utime(directory / "model.safetensors", (1e9, 1e9))
+    registered = register_local(directory, tmp_path / "checkpoint.json")
+    assert sorted(hashed) == sorted(registered.files)
+    registered.verify(registered.weights, tmp_path)
+    assert sorted(hashed) == sorted(registered.files)
+
+
 def test_weights_are_hashed_once_and_again_when_anything_about_the_file_changed(directory, tmp_path, hashed):
     registered = register_local(directory, tmp_path / "checkpoint.json")
     weights = directory / "model.safetensors"

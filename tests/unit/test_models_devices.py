@@ -159,14 +159,16 @@ def test_a_job_that_asked_for_gpus_and_finds_none_ends_unless_the_cpu_is_asked_f
 SCRIPTS = sorted((Path(__file__).parents[2] / "scripts").glob("*.py"))
 
 
-def now() -> tuple[int, bool]:
-    return torch.get_num_threads(), torch.are_deterministic_algorithms_enabled()
+def now() -> tuple[int, bool, bool]:
+    """Threads, whether kernels are deterministic, and whether cuDNN's attention may be taken."""
+    deterministic = torch.are_deterministic_algorithms_enabled()
+    return torch.get_num_threads(), deterministic, torch.backends.cuda.cudnn_sdp_enabled()
 
 
 def test_threads_and_kernels_are_set_within_and_put_back_however_it_ends():
     before = now()
     with torch_settings(before[0] + 1):
-        assert now() == (before[0] + 1, True)
+        assert now() == (before[0] + 1, True, False)
     assert now() == before
     with pytest.raises(KeyError), torch_settings(before[0] + 1):
         raise KeyError

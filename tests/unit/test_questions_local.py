@@ -11,6 +11,7 @@ from made_up_jobs import target_of
 from made_up_questions import answerer_on, letters_of, replies_of
 
 import tiny_models
+from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.features import Features
 from pretrace.questions import local, tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt, split_units
@@ -49,8 +50,8 @@ def alone(model, ids):
         return np.array([model(torch.tensor([row]), use_cache=False).logits[0, -1].numpy() for row in ids])
 
 
-def read(model, root, prompts, batch_tokens=10_000):
-    reader, logits_of = Reader(Features(model), "tiny", batch_tokens), {}
+def read(model, root, prompts, batch_tokens=10_000, attention=None):
+    reader, logits_of = Reader(Features(model, attention), "tiny", batch_tokens), {}
     every = torch.arange(reader.features.vocabulary)
 
     with torch.inference_mode():
@@ -100,8 +101,8 @@ def test_a_tree_gives_what_each_prompt_gives_alone_and_goes_on_with_what_the_mod
     model = target(kind).load()
     prompts = [*PROMPTS, PROMPTS[2], (7, *PROMPTS[0][:40]), (9,), PROMPTS[0][:30]]
     expected = alone(model, [greedy(model, prompt, written) for prompt in prompts])
-    for batch_tokens in (10_000, 50, 1):
-        logits = read(model, tree_of(prompts, written), prompts, batch_tokens)
+    for batch_tokens, attention in product((10_000, 50, 1), (None, SHARED_PREFIX)):
+        logits = read(model, tree_of(prompts, written), prompts, batch_tokens, attention)
         np.testing.assert_allclose(logits, expected, atol=TOLERANCE, rtol=1e-5)
 
 

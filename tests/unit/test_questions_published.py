@@ -31,13 +31,13 @@ def answers(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def benchmark(answers: pd.DataFrame) -> pd.DataFrame:
+def texts_table(answers: pd.DataFrame) -> pd.DataFrame:
     return benchmark_of_answers({"chatgpt": answers}, "booktection", seed=0)
 
 
 @pytest.fixture(scope="module")
-def calibration(answers: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
-    return calibrate(answers, benchmark, [run()], given=DELTAS)
+def calibration(answers: pd.DataFrame, texts_table: pd.DataFrame) -> pd.DataFrame:
+    return calibrate(answers, texts_table, [run()], given=DELTAS)
 
 
 def scored(answers: pd.DataFrame, benchmark: pd.DataFrame, calibrations: pd.DataFrame) -> pd.DataFrame:
@@ -46,14 +46,14 @@ def scored(answers: pd.DataFrame, benchmark: pd.DataFrame, calibrations: pd.Data
 
 
 @pytest.fixture(scope="module")
-def scores(answers: pd.DataFrame, benchmark: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
-    return scored(answers, benchmark, calibration)
+def scores(answers: pd.DataFrame, texts_table: pd.DataFrame, calibration: pd.DataFrame) -> pd.DataFrame:
+    return scored(answers, texts_table, calibration)
 
 
 @pytest.fixture(scope="module")
-def metrics(scores: pd.DataFrame, benchmark: pd.DataFrame) -> pd.DataFrame:
-    read = scores_of([scores], benchmark)
-    metrics, _ = evaluate(read, benchmark, study="s", model="m", benchmark_name="b", resamples=100)
+def metrics(scores: pd.DataFrame, texts_table: pd.DataFrame) -> pd.DataFrame:
+    read = scores_of([scores], texts_table)
+    metrics, _ = evaluate(read, texts_table, study="s", model="m", benchmark_name="b", resamples=100)
     return metrics[(metrics["unit"] == "document") & (metrics["selection"] == "default")]
 
 
@@ -75,8 +75,8 @@ def test_accuracies_and_areas_are_the_published_ones(metrics, setting, metric, v
 
 
 @pytest.mark.parametrize(("setting", "value"), [("", 0.9452), ("calibration=given", 0.9548)])
-def test_binarised_at_the_best_threshold_the_area_is_the_published_one(scores, benchmark, setting, value):
-    label = document_units(benchmark).set_index("id")["label"]
+def test_binarised_at_the_best_threshold_the_area_is_the_published_one(scores, texts_table, setting, value):
+    label = document_units(texts_table).set_index("id")["label"]
     rows = scores[scores["setting"] == setting]
     members = rows["id"].map(label).to_numpy(int) == 1
     accuracy = youden_accuracy(rows["score"].to_numpy(), members, np.ones((len(rows), 1)))
@@ -91,13 +91,13 @@ def test_every_clean_document_is_in_range_after_calibration_and_none_before(cali
 
 
 def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fold_has_no_part(
-    answers, benchmark
+    answers, texts_table
 ):
-    table = calibrate(answers, benchmark, [run()])
+    table = calibrate(answers, texts_table, [run()])
     fitted = table[table["calibration"] == "cross_fitted"]
     assert set(table["calibration"]) == {"none", "cross_fitted"}
     assert len(fitted) == 165
-    units = document_units(benchmark).set_index("id")
+    units = document_units(texts_table).set_index("id")
     fold = fitted["id"].map(units["fold"])
     for number in sorted(set(fold)):
         clean = fitted[(fold != number) & (fitted["label"] == 0)]
@@ -105,7 +105,7 @@ def test_cross_fitted_deltas_are_near_the_published_ones_and_a_documents_own_fol
         deltas = fitted.loc[fold == number, LETTER_DELTAS].to_numpy()
         np.testing.assert_allclose(deltas, np.tile(expected, (len(deltas), 1)), atol=1e-12)
         np.testing.assert_allclose(expected, list(DELTAS.values()), atol=0.03)
-    accuracies = scored(answers, benchmark, table)
+    accuracies = scored(answers, texts_table, table)
     rows = accuracies[accuracies["setting"] == "calibration=cross_fitted"]
     means = rows.groupby(rows["id"].map(units["label"]))["score"].mean()
     assert 0.3825 < means[0] < 0.4179
@@ -132,8 +132,8 @@ def test_letters_and_probabilities_are_read_of_every_model(model, members, nonme
             assert share[label] == pytest.approx(expected, abs=TOLERANCE)
 
 
-def test_scores_of_other_methods_are_higher_for_members(benchmark):
-    units = document_units(benchmark)
+def test_scores_of_other_methods_are_higher_for_members(texts_table):
+    units = document_units(texts_table)
     scores = titled_scores(released_scores(RELEASED / "baselines.csv", "llama-2-70b"), units["id"])
     assert set(scores["method"] + ";" + scores["setting"]) == {
         "loss;form=perplexity", "zlib;", "lowercase;", "min_k;k=0.2",

@@ -19,7 +19,7 @@ def answers(tmp_path) -> pd.DataFrame:
 
 
 @pytest.fixture
-def benchmark(answers) -> pd.DataFrame:
+def texts_table(answers) -> pd.DataFrame:
     return benchmark_of_answers({"oracle": answers}, "released", seed=0)
 
 
@@ -40,10 +40,10 @@ def by_hand(answers: pd.DataFrame, deltas: np.ndarray) -> dict[str, float]:
 
 
 def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_letter_is_chosen(
-    answers, benchmark
+    answers, texts_table
 ):
     deltas = {"A": 0.1, "B": -0.2, "C": 0.02, "D": 0.08}
-    scores = scored(answers, benchmark, given=deltas)
+    scores = scored(answers, texts_table, given=deltas)
     of_setting = dict(list(scores[scores["method"] == "de_cop"].groupby("setting")))
     assert set(of_setting) == {"", "calibration=given"}
     for setting, added in (("", np.zeros(4)), ("calibration=given", np.array(list(deltas.values())))):
@@ -53,10 +53,12 @@ def test_accuracy_is_the_share_of_right_answers_with_the_deltas_added_before_a_l
     assert set(scores["unit"]) == {"document"}
 
 
-def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(tmp_path, answers, benchmark):
+def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(
+    tmp_path, answers, texts_table
+):
     other = answers_of(tmp_path, made_up.rows(documents=3, seed=7)[:-24])  # one document has a passage less
     other_benchmark = benchmark_of_answers({"oracle": other}, "held", seed=0)
-    table = calibrate(answers, benchmark, [made_up.run()], held=other, held_benchmark=other_benchmark)
+    table = calibrate(answers, texts_table, [made_up.run()], held=other, held_benchmark=other_benchmark)
     clean = other[other["label"] == 0]
     expected = 0.25 - clean.groupby("document")[P].mean().mean().to_numpy(float)
     held = table[table["calibration"] == "held"]
@@ -65,14 +67,14 @@ def test_held_deltas_are_a_quarter_minus_the_clean_documents_means_of_documents(
 
 
 def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
-    tmp_path, answers, benchmark, caplog
+    tmp_path, answers, texts_table, caplog
 ):
     same = answers_of(tmp_path, made_up.rows(documents=3, seed=7))
     other = same.assign(paraphraser="another", **{name: same[name] / 2 for name in P})
     held_benchmark = benchmark_of_answers({"oracle": same}, "held", seed=0)
 
     def deltas(held):
-        table = calibrate(answers, benchmark, [made_up.run()], held=held, held_benchmark=held_benchmark)
+        table = calibrate(answers, texts_table, [made_up.run()], held=held, held_benchmark=held_benchmark)
         return table.loc[table["calibration"] == "held", DELTAS].to_numpy()
 
     both = pd.concat([same, other], ignore_index=True)
@@ -82,11 +84,11 @@ def test_held_deltas_are_those_of_the_same_paraphraser_where_there_are_any(
     assert "no clean document there is paraphrased by paraphrase" in caplog.text
 
 
-def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, benchmark):
+def test_calibration_on_a_benchmark_of_another_length_is_refused(tmp_path, answers, texts_table):
     other = answers_of(tmp_path, made_up.rows(length=32))
     held = {"held": other, "held_benchmark": benchmark_of_answers({"oracle": other}, "held", seed=0)}
     with pytest.raises(InputError, match=r"no clean document .* of length 64"):
-        calibrate(answers, benchmark, [made_up.run()], **held)
+        calibrate(answers, texts_table, [made_up.run()], **held)
 
 
 def test_answers_in_text_alone_have_no_calibrated_score(tmp_path):
@@ -135,27 +137,27 @@ def test_two_models_must_agree_on_a_documents_label(tmp_path, answers):
         benchmark_of_answers({"one": answers, "two": other}, "released", seed=0)
 
 
-def test_answers_about_strange_documents_are_refused(tmp_path, answers, benchmark):
-    few = benchmark[benchmark["document"] != "d03"]
+def test_answers_about_strange_documents_are_refused(tmp_path, answers, texts_table):
+    few = texts_table[texts_table["document"] != "d03"]
     with pytest.raises(InputError, match="'d03', 64 words is not a document of the benchmark"):
         scored(answers, few)
 
 
-def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, benchmark):
+def test_a_score_of_texts_becomes_its_mean_over_the_passages(answers, texts_table):
     texts = pd.DataFrame(
         {
-            "unit": "text", "id": benchmark["text_id"], "method": "loss", "setting": "", "view": "original",
-            "start_token": "none", "draw": pd.array([pd.NA] * len(benchmark), "Int64"), "reference": "",
-            "shots_used": pd.array([pd.NA] * len(benchmark), "Int64"), "score": np.arange(len(benchmark)) / 7,
+            "unit": "text", "id": texts_table["text_id"], "method": "loss", "setting": "", "view": "original",
+            "start_token": "none", "draw": pd.array([pd.NA] * len(texts_table), "Int64"), "reference": "",
+            "shots_used": pd.array([pd.NA] * len(texts_table), "Int64"), "score": np.arange(len(texts_table)) / 7,
         }
     )[1:]  # fmt: skip
     parts = [texts, texts.assign(method="zlib", score=-texts["score"])]
-    every = pd.concat(with_documents(parts, benchmark, [made_up.run()], answers=None, calibrations=None))
+    every = pd.concat(with_documents(parts, texts_table, [made_up.run()], answers=None, calibrations=None))
     assert (every.groupby(["unit", "id"])["score"].sum() == 0).all()
     assert every["unit"].tolist() == sorted(every["unit"], reverse=True)  # those of documents come last
     scores = every[every["method"] == "loss"]
     assert scores[scores["unit"] == "text"].reset_index(drop=True).equals(texts.reset_index(drop=True))
-    document_of = benchmark.set_index("text_id")["document"]
+    document_of = texts_table.set_index("text_id")["document"]
     expected = texts.groupby(texts["id"].map(document_of))["score"].mean()
     means = scores[scores["unit"] == "document"].set_index("id")["score"]
     pd.testing.assert_series_equal(means, expected, check_names=False)

@@ -18,6 +18,7 @@ from pretrace.render.figures.extraction import (
     draw_stretches,
     excerpts_of,
     likeliest_windows,
+    shown_documents,
 )
 from pretrace.render.tables.extraction import given_back
 
@@ -51,6 +52,18 @@ def test_the_colour_of_a_token_is_that_of_the_likeliest_window_that_covers_it():
                 else likely.loc[likely["log_p_top"].idxmax(), "at"]
             )
             assert place == expected
+
+
+def test_documents_are_ordered_by_their_likeliest_coloured_window_then_by_their_names():
+    """Probabilities below the first colour are not seen, and a name's numbers are numbers."""
+    documents = ["draft 10", "draft 2", "draft 30", "draft 3"]
+    windows = pd.DataFrame(
+        {"document": documents, "text_id": documents, "log_p_top": [-20.0, -30.0, -2.0, np.nan]}
+    )
+    windows = windows.assign(label=0, repeats=False, subset="", length=pd.NA, tokens=9)
+    shown = shown_documents(windows).sort_values("row")
+    assert shown["document"].tolist() == ["draft 30", "draft 2", "draft 3", "draft 10"]
+    assert shown["row"].tolist() == [1, 2, 3, 4]
 
 
 def every_token(tokens: list[str], likeliest: int, label: int | None = 1, size: int = 5) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import pytest
 from hub_server import Hub
 from pretrace.benchmarks.loaders.dolma_book import books_in
 from pretrace.benchmarks.packages import lines_of
-from pretrace.runtime.errors import InputError, remedy
+from pretrace.runtime.errors import InputError, explain_failure, nearest, remedy
 from pretrace.runtime.files import read_table, write_parquet
 from pretrace.runtime.http import Fetcher
 from pretrace.runtime.hub import explain_failures
@@ -109,6 +109,36 @@ def test_a_job_ends_with_the_remedy_and_no_traceback(tmp_path, capsys, error):
     assert "Traceback" not in said
 
 
+GPU = (
+    "CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79 GiB of which 1 GiB is free. "
+    "Process 7 has 70.00 GiB memory in use.\nOf the allocated memory 76 GiB is allocated by PyTorch, and 1 GiB is "
+    "reserved by PyTorch but unallocated. If reserved but unallocated memory is large try setting x. See documentation"
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "begins"),
+    [
+        (RuntimeError(GPU), f"error: {GPU.partition(chr(10))[0]} Memory of the GPU ran out: "),
+        (RuntimeError("CUDA error: out of memory\nCompile with `X`"), "error: CUDA error: out of memory. M"),
+        (
+            RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `a`"),
+            "error: CUDA error: CUBLAS",
+        ),
+    ],
+)
+def test_memory_of_a_gpu_that_ran_out_anywhere_is_one_line_with_the_remedy(tmp_path, error, begins):
+    with pytest.raises(SystemExit), job_log(tmp_path / "log"):
+        raise error
+    [said] = (tmp_path / "log").read_text().splitlines()
+    assert begins in said
+    assert said.endswith(remedy(error))
+    says = r"cannot load x: RuntimeError: CUDA .*nvidia-smi"
+    with pytest.raises(InputError, match=says) as told, explain_failure("transformers cannot load x"):
+        raise error
+    assert "\n" not in str(told.value)
+
+
 def test_other_errors_have_no_remedy_of_the_machines():
     assert remedy(ValueError("a")) == ""
     assert remedy(FileNotFoundError(errno.ENOENT, "No such file"), "Look again.") == "Look again."
@@ -151,3 +181,11 @@ def test_no_message_has_the_password_of_an_address(tmp_path, capsys):
     say(f"{SECRET}/a@b")
     print_answer([f"{SECRET}/a@b"])
     assert "PASS" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "name", ["samia", "ngram_coverage", "continuations", "continuations_by_me-10", "word_swaps-25"]
+)
+def test_a_name_that_went_is_said_to_have_gone(name):
+    assert nearest(name, ["conditions", "word_count", "min_k"]).startswith("it went")
+    assert nearest(name, [name]) == f"did you mean '{name}'?", "where it is known again"

@@ -13,14 +13,15 @@ from made_up_questions import answerer_on, letters_of
 import tiny_models
 from pretrace.models.checkpoint import register_local
 from pretrace.models.target import load_checkpoint
-from pretrace.passes import cost, sharing
+from pretrace.passes import attention, cost, sharing
+from pretrace.passes.attention import SHARED_PREFIX
 from pretrace.passes.engine import Engine
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import PromptPrefix
 from pretrace.passes.requests import Request
 from pretrace.passes.sharing import SharedCache, SteppedState
-from pretrace.passes.statistics import OutputHead
+from pretrace.passes.statistics import OutputHead, chunk_rows
 from pretrace.questions import tree
 from pretrace.questions.answering import OPTION_LETTERS, Prompt
 from pretrace.questions.tree import Reader
@@ -117,6 +118,55 @@ def test_gpus_give_what_the_cpu_gives(tiny_checkpoint, tiny_model, on_gpu, tmp_p
         same(letters(target, model, tmp_path / "gpu", counts), expected_letters)
 
 
+def copies_of(monkeypatch):
+    """The shapes of prefixes that are copied for a batch on a GPU."""
+    shapes = []
+
+    def watched(shared, own, copied=attention.copied_ahead):
+        if shared.device.type == "cuda":
+            shapes.append(shared.shape)
+        return copied(shared, own)
+
+    for module in (attention, sharing):
+        monkeypatch.setattr(module, "copied_ahead", watched)
+    return shapes
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("kind", ["gpt_neox", "qwen2", "mistral"])
+def test_a_gpu_copies_a_shared_prefix_for_no_batch(tiny_model, gpus, monkeypatch, dtype, kind):
+    """But for windows that are shorter than the prefix."""
+    model = copy.deepcopy(tiny_model(kind)).to(dtype)
+    expected = passes(Engine(model, kind, BUDGET), PREFIX)
+    engine = Engine(spread(model, 1), kind, BUDGET)
+    assert engine.sharing is SharedCache
+    copies = copies_of(monkeypatch)
+    computed = passes(engine, PREFIX)
+    assert engine.features.attention == SHARED_PREFIX
+    assert bool(copies) == (kind == "mistral")
+    off = [np.abs(values[0] - others[0]).mean() for values, others in zip(computed, expected, strict=True)]
+    assert max(off) < (1e-5 if dtype == torch.float32 else 0.2)
+
+
+def no_such_kernel(*_, **__):
+    raise RuntimeError("no kernel image is available for execution on the device")
+
+
+def wrong_sums(query, key, value, scaling, *, is_causal, kernel=attention._kernel):
+    part = kernel(query, key, value, scaling, is_causal=is_causal)
+    return replace(part, log_sums=part.log_sums + (query.device.type == "cuda" and is_causal))
+
+
+@pytest.mark.parametrize("kernel", [no_such_kernel, wrong_sums])
+def test_a_gpu_whose_kernels_do_not_serve_copies_the_prefix(tiny_model, on_gpu, monkeypatch, kernel):
+    expected = passes(Engine(tiny_model("llama"), "llama", BUDGET), PREFIX)
+    monkeypatch.setattr(attention, "_kernel", kernel)
+    with SimulatedGPUs():
+        engine = Engine(on_gpu(), "llama", BUDGET)
+        same(passes(engine, PREFIX), expected)
+        assert (engine.sharing, engine.features.attention) == (SharedCache, "sdpa")
+
+
 def a_pass(model):
     engine = Engine(model, "tiny", 200)
     return engine, lambda: passes(engine, PREFIX)
@@ -153,6 +203,46 @@ def test_memory_that_does_not_suffice_anywhere_halves_the_budget(on_gpu, gpus, w
         assert worker.batch_tokens <= 100
 
 
+def test_a_budget_that_fell_after_one_prefix_is_whole_again_for_other_passes(on_gpu, gpus):
+    engine, compute = a_pass(on_gpu())
+    compute()
+    gpus.full = {gpus.operations + 20}
+    compute()
+    assert engine.batch_tokens <= 100
+    passes(engine, PLAIN)
+    assert engine.batch_tokens == 200
+    compute()
+    assert engine.batch_tokens <= 100
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("__init__", r"tiny: the prefix of 2 shots \(24 tokens, 1\.2e-05 GB\) does not fit into memory; set fewer"),
+        ("read", r"text 't15' \(15 tokens\) alone does not fit into memory after the prefix of 2 shots \(24 tokens"),
+    ],
+)  # fmt: skip
+def test_a_prefix_that_fills_the_gpu_is_named_with_its_size(on_gpu, gpus, monkeypatch, method, says):
+    computed = getattr(SharedCache, method)
+
+    def full(cache, *arguments):
+        features = arguments[0] if method == "__init__" else cache._features
+        if features.device.type == "cuda":
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+        return computed(cache, *arguments)
+
+    monkeypatch.setattr(SharedCache, method, full)
+    engine = Engine(on_gpu(), "tiny", 200)
+    with pytest.raises(InputError, match=says):
+        passes(engine, PREFIX)
+
+
+def test_more_rows_of_the_head_go_together_on_a_gpu_unless_the_vocabulary_is_large():
+    rows = {size: chunk_rows(size, torch.device("cuda")) for size in (320, 50_304, 152_064, 512_000)}
+    assert rows == {320: 1024, 50_304: 1024, 152_064: 441, 512_000: 256}
+    assert chunk_rows(320, torch.device("cpu")) == 256
+
+
 def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
     tiny_checkpoint, on_gpu, gpus, tmp_path, monkeypatch
 ):
@@ -168,9 +258,10 @@ def test_a_probe_that_never_has_memory_is_an_error_that_says_what_to_do(
 
 
 def test_a_probe_that_mixes_devices_is_an_error_and_no_slow_way(on_gpu, gpus, monkeypatch):
+    monkeypatch.setattr(sharing, "gpu_reads_apart", lambda *_: False)
     monkeypatch.setattr(
         sharing,
-        "_after",
+        "copied_ahead",
         lambda shared, own: torch.cat([shared.cpu().expand(len(own), -1, -1, -1), own], dim=-2),
     )
     with pytest.raises(RuntimeError, match="same device"):

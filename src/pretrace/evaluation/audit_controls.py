@@ -52,14 +52,24 @@ MIXED = re.compile(r"[^\W\d_]\d|\d[^\W\d_]")
 
 Measure = Callable[[str, Sequence[str], Sequence[str]], float]
 
+
+def _letters_beyond_ascii(text: str) -> int:
+    # most texts have none, and are not gone through
+    return 0 if text.isascii() else sum(c.isalpha() and not c.isascii() for c in text)
+
+
+def _signs(text: str) -> int:
+    return len(text) - sum(map(str.isalnum, text)) - sum(map(str.isspace, text))
+
+
 FEATURES: dict[str, Measure] = {
     "characters a word": lambda text, words, lines: len(text) / len(words),
     "bytes a character": lambda text, words, lines: len(text.encode()) / len(text),
     "capital letters": lambda text, words, lines: sum(map(str.isupper, text)) / len(text),
-    "letters beyond ASCII": lambda text, words, lines: sum(c.isalpha() and not c.isascii() for c in text) / len(text),
+    "letters beyond ASCII": lambda text, words, lines: _letters_beyond_ascii(text) / len(text),
     "digits": lambda text, words, lines: sum(map(str.isdigit, text)) / len(text),
     "digits within words": lambda text, words, lines: sum(bool(MIXED.search(word)) for word in words) / len(words),
-    "signs": lambda text, words, lines: sum(not c.isalnum() and not c.isspace() for c in text) / len(text),
+    "signs": lambda text, words, lines: _signs(text) / len(text),
     "short words": lambda text, words, lines: sum(len(word) <= 3 for word in words) / len(words),
     "different words": lambda text, words, lines: len(set(words)) / len(words),
     "lines": lambda text, words, lines: len(lines) / len(words),

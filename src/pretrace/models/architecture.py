@@ -174,6 +174,35 @@ def check_rotary(model: Any, path: Path) -> None:
             )
 
 
+def check_saved_frequencies(model: Any, checkpoint: Checkpoint) -> None:
+    """Raise `InputError` if rotary frequencies that the checkpoint holds are not those that the model computes.
+
+    Old checkpoints hold them. They hold stretched ones (rope_type linear, yarn, ...) as they were before, so that these
+    are not compared.
+    """
+    computed = []
+    for module in model.modules():
+        types = getattr(module, "rope_type", "default")
+        is_plain = set(types.values() if isinstance(types, dict) else [types]) == {"default"}
+        for name, frequencies in module.named_buffers(recurse=False):
+            if name.endswith("inv_freq") and (not is_plain or frequencies.is_meta):
+                return
+            if name.endswith("inv_freq"):
+                computed.append(frequencies.double().cpu())
+    for tensor in checkpoint.tensors():
+        if not (computed and tensor.name.endswith("rotary_emb.inv_freq")):
+            continue
+        saved = checkpoint.values(tensor).double()
+        # numbers of 16 bits have a precision of 1/256, and in float16 steps of 6e-8
+        close = (saved.shape == own.shape and saved.allclose(own, rtol=0.01, atol=1e-7) for own in computed)
+        if not any(close):
+            raise InputError(
+                f"{checkpoint.path / tensor.file} has {tensor.name} with other frequencies than {type(model).__name__} "
+                "computes from config.json: name the rope_theta and the rotary width in config.json that the model was "
+                "trained with."
+            )
+
+
 _ROTARY_BASE = re.compile(r"theta|(rope|rotary).*base")
 
 

@@ -23,6 +23,7 @@ def torch_settings(threads: int) -> Iterator[None]:
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     deterministic: Any = torch.utils.deterministic
     before = torch.get_num_threads(), torch.get_deterministic_debug_mode()
+    cudnn = torch.backends.cuda.cudnn_sdp_enabled()
     filled = deterministic.fill_uninitialized_memory
     if threads > (cores := os.cpu_count() or threads):
         log.warning("%d threads and %d cores: more threads are slower and take memory", threads, cores)
@@ -30,12 +31,15 @@ def torch_settings(threads: int) -> Iterator[None]:
     torch.set_deterministic_debug_mode("warn")  # use_deterministic_algorithms imports a compiler for a second
     # nothing reads memory before it is written, and filling it would take up to 5 % of a pass
     deterministic.fill_uninitialized_memory = False
+    # on compute capability 9 and 10 it plans each new shape of a batch, and a job sees each shape once
+    torch.backends.cuda.enable_cudnn_sdp(False)
     try:
         yield
     finally:
         torch.set_num_threads(before[0])
         torch.set_deterministic_debug_mode(before[1])
         deterministic.fill_uninitialized_memory = filled
+        torch.backends.cuda.enable_cudnn_sdp(cudnn)
 
 
 def hold_gpus(count: int = 1) -> list[int]:

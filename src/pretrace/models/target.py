@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import torch
 import transformers
-from safetensors import safe_open
 
 from pretrace.models.architecture import (
     check_causal,
     check_rotary,
+    check_saved_frequencies,
     check_weights,
     context_of,
     loader_of,
@@ -83,6 +83,7 @@ class Target:
             raise too_large
         devices = getattr(model, "hf_device_map", self.device)
         check_rotary(model, path)
+        check_saved_frequencies(model, self.checkpoint)
         check_causal(model.eval(), path)
         log.info("loaded %s: %s on %s", path, self.dtype, devices)
         return model
@@ -95,8 +96,7 @@ class Target:
         tables = [tensor for tensor in whole if tensor.shape[0] == self.vocabulary]
         if len(tables) != 1:
             return self.load().get_input_embeddings().weight.detach().float().numpy()
-        with safe_open(self.checkpoint.path / tables[0].file, framework="pt") as weights:
-            return weights.get_tensor(tables[0].name).float().numpy()
+        return self.checkpoint.values(tables[0]).float().numpy()
 
     @property
     def _computes_in(self) -> torch.dtype:

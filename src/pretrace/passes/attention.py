@@ -1,24 +1,55 @@
-"""Attention on a CPU to a prompt prefix that all texts of a batch share, as plain products with its keys and values.
+"""Attention to a prompt prefix that all texts of a batch share, which is copied for none of them.
 
-torch's kernel reads the prefix's keys once for each text, a few queries at a time. Here the queries of all texts are
-the rows of one product.
+torch's kernels want the prefix's keys before the own keys of each text. Here the queries of all texts read the one
+prefix together, and each text reads its own tokens. The two parts are merged by the sums of their softmaxes.
 """
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from transformers import AttentionInterface, AttentionMaskInterface
-from transformers.integrations.sdpa_attention import sdpa_attention_forward
+from transformers.integrations.sdpa_attention import repeat_kv, sdpa_attention_forward
 from transformers.masking_utils import sdpa_mask
 
+from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.statistics import products_in_bfloat16, spans
 
 SHARED_PREFIX = "pretrace_shared_prefix"
 """The name by which transformers finds this attention."""
 
+_AHEAD = "pretrace_ahead"
+"""The attribute of a layer's own keys, or values, that has those of the prefix."""
+
 _ALTERING = ("position_bias", "softcap", "s_aux")  # what some models add to scores, or cut them to
-_BLOCK = 1 << 19  # scores of queries at the prefix's tokens that exist at a time: 2 MB
+_BLOCK = 1 << 19  # scores of queries at the prefix's tokens that exist at a time on a CPU: 2 MB
+_ALIKE = {True: 1e-3, False: 0.02}  # of the norm, in float32 or narrower: two kernels of a GPU
+
+
+def put_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Return the `own` keys or values of a batch with the prefix's `shared` [1, ...] noted, for `SHARED_PREFIX`."""
+    setattr(own, _AHEAD, shared)
+    return own
+
+
+def copied_ahead(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
+    """Return [texts, heads, past and own tokens, width]: the `own` tokens after a copy of the `shared` ones."""
+    return torch.cat([shared.expand(len(own), *shared.shape[1:]), own], dim=-2)
+
+
+def whole_row(states: torch.Tensor, row: int) -> torch.Tensor:
+    """Return the keys or values [1, heads, tokens, width] of one text, those of a noted prefix before its own."""
+    own, shared = states[row : row + 1], getattr(states, _AHEAD, None)
+    return own if shared is None else copied_ahead(shared, own)
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What queries [texts, heads, tokens, width] read of some keys, and ln of the softmax's sums, one for each."""
+
+    read: torch.Tensor
+    log_sums: torch.Tensor
 
 
 def attention_to_shared_prefix(
@@ -32,38 +63,96 @@ def attention_to_shared_prefix(
 ) -> tuple[torch.Tensor, None]:
     """Return what `query` [texts, heads, tokens, width] reads, [texts, tokens, heads, width].
 
-    In `key` and `value` [texts, key heads, past and own tokens, width] the past is the same for every text. Where a
-    query does not see all of it (sliding windows), or scores are altered, torch's kernel computes.
+    `key` and `value` [texts, key heads, tokens, width] are the texts' own, with a prefix noted by `put_ahead`. Where a
+    query does not see all of it (sliding windows have a mask), or scores are altered, torch's kernel reads a copy.
     """
-    texts, heads, tokens, width = query.shape
-    past = key.shape[2] - tokens
+    past, past_value = getattr(key, _AHEAD, None), getattr(value, _AHEAD, None)
+    if past is None or past_value is None:
+        return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
+    width = query.shape[-1]
     altered = any(kwargs.get(name) is not None for name in _ALTERING)
-    if altered or value.shape[-1] != width or not _all_seen(attention_mask, past):
+    if altered or attention_mask is not None or value.shape[-1] != width:
+        key, value = copied_ahead(past, key), copied_ahead(past_value, value)
+        if attention_mask is None:
+            attention_mask = _all_seen(query.shape[-2], key.shape[-2], query.device)
         return sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **kwargs)
     scaling = width**-0.5 if scaling is None else scaling
-    own, log_sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-        query, key[:, :, past:], value[:, :, past:], is_causal=True, scale=scaling
-    )
-    read = query.new_empty(texts, tokens, heads, width)
+    own = _read_own(query, key, value, scaling)
+    on_cpu = query.device.type == "cpu"
+    shared = (_read_in_products if on_cpu else _read_as_one_text)(query, past, past_value, scaling)
+    # each part counts by its share of the softmax's sum
+    share = torch.sigmoid(own.log_sums - shared.log_sums)[..., None]
+    both = torch.lerp(shared.read.float(), own.read.float(), share)
+    return both.to(query.dtype).transpose(1, 2).contiguous(), None
+
+
+def mask_after_shared_prefix(**asked: Any) -> torch.Tensor | None:
+    """Return transformers' mask; None where it would let every query see the prefix and its own text up to itself."""
+    window = asked.get("local_size")
+    is_causal = asked.get("allow_is_causal_skip", True) and asked.get("attention_mask") is None
+    if is_causal and (window is None or asked["kv_length"] < window):
+        return None
+    return sdpa_mask(**asked)
+
+
+def _all_seen(tokens: int, seen: int, device: torch.device) -> torch.Tensor:
+    """Return the mask [1, 1, tokens, seen] of queries that see the past, and their own text up to themselves."""
+    mask = torch.ones(tokens, seen, dtype=torch.bool, device=device)
+    return mask.tril(seen - tokens)[None, None]
+
+
+def _read_own(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
+    """Read each text's own tokens, up to the one that asks."""
+    return _kernel(query, key, value, scaling, is_causal=True)
+
+
+def _read_as_one_text(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
+    """Read the prefix [1, key heads, past, width] as if all queries were of one text, which a GPU does at once."""
+    texts, heads, tokens, width = query.shape
+    rows = query.transpose(0, 1).reshape(1, heads, texts * tokens, width)
+    part = _kernel(rows, key, value, scaling, is_causal=False)
+    read = part.read.reshape(heads, texts, tokens, width).transpose(0, 1)
+    return _Part(read, part.log_sums.reshape(heads, texts, tokens).transpose(0, 1))
+
+
+def _kernel(
+    query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float, *, is_causal: bool
+) -> _Part:
+    """Have the device's kernel read `key` and `value`, which may have fewer heads."""
+    if query.device.type == "cpu":
+        read, log_sums = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
+            query, key, value, is_causal=is_causal, scale=scaling
+        )
+    elif query.dtype == torch.float32:  # flash attention is of narrow numbers
+        groups = query.shape[1] // key.shape[1]
+        read, log_sums, *_ = torch.ops.aten._scaled_dot_product_efficient_attention(
+            query, repeat_kv(key, groups), repeat_kv(value, groups), None, True, 0.0, is_causal, scale=scaling
+        )
+    else:
+        read, log_sums, *_ = torch.ops.aten._scaled_dot_product_flash_attention(
+            query, key, value, 0.0, is_causal, False, scale=scaling
+        )
+    # some kernels fill up their sums to a multiple of 32
+    return _Part(read, log_sums[..., : query.shape[-2]])
+
+
+def _read_in_products(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, scaling: float) -> _Part:
+    """Read the prefix [1, key heads, past, width] by products of matrices, head by head.
+
+    torch's kernel on a CPU would read its keys once for each text, a few queries at a time.
+    """
+    texts, heads, tokens, width = query.shape
+    read = query.new_empty(texts, heads, tokens, width, dtype=torch.float32)
+    log_sums = read.new_empty(texts, heads, tokens)
     group = heads // key.shape[1]
     for number in range(key.shape[1]):
         head = slice(number * group, (number + 1) * group)
+        rows = query[:, head].reshape(-1, width)
         with products_in_bfloat16(query.dtype == torch.bfloat16):
-            of_prefix, prefix_log_sums = _read(
-                query[:, head].reshape(-1, width), key[0, number, :past], value[0, number, :past], scaling
-            )
-        # each part counts by its share of the softmax's sum
-        share = torch.sigmoid(log_sums[:, head].reshape(-1, 1) - prefix_log_sums)
-        both = torch.lerp(of_prefix, own[:, head].reshape(-1, width).float(), share)
-        read[:, :, head] = both.view(texts, group, tokens, width).transpose(1, 2)
-    return read, None
-
-
-def _all_seen(mask: torch.Tensor | None, past: int) -> bool:
-    """Return whether every query may see all of a past."""
-    if mask is None or mask.dtype != torch.bool or past == 0:
-        return False
-    return bool(mask[..., :past].all())
+            values, sums = _read(rows, key[0, number], value[0, number], scaling)
+        read[:, head] = values.view(texts, group, tokens, width)
+        log_sums[:, head] = sums.view(texts, group, tokens)
+    return _Part(read, log_sums)
 
 
 def _read(
@@ -84,5 +173,56 @@ def _read(
     return read, log_sums
 
 
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """How many heads of queries and of keys a layer has, and the width of each."""
+
+    of_queries: int
+    of_keys: int
+    width: int
+
+
+def heads_of(config: Any) -> Heads | None:
+    """Return the heads that a configuration states; None if it states none."""
+    queries = getattr(config, "num_attention_heads", None)
+    if not isinstance(queries, int):
+        return None
+    keys = getattr(config, "num_key_value_heads", None) or queries
+    width = getattr(config, "head_dim", None) or config.hidden_size // queries
+    return Heads(queries, keys, width)
+
+
+def gpu_reads_apart(config: Any, device: torch.device, dtype: torch.dtype) -> bool:
+    """Return whether this GPU has the kernels for a model's heads, and they give what its usual attention gives.
+
+    Their support differs with the card, the type, the width of a head and the version of torch.
+    """
+    heads = heads_of(config)
+    if heads is None:
+        return False
+    width = heads.width
+    drawn = torch.Generator().manual_seed(0)
+
+    def states(texts: int, heads: int, tokens: int) -> torch.Tensor:
+        return torch.randn(texts, heads, tokens, width, generator=drawn).to(device, dtype)
+
+    module: Any = torch.nn.Module()
+    module.num_key_value_groups = heads.of_queries // heads.of_keys
+    query = states(2, heads.of_queries, 5)
+    key, value = states(2, heads.of_keys, 5), states(2, heads.of_keys, 5)
+    past, past_value = states(1, heads.of_keys, 11), states(1, heads.of_keys, 11)
+    copied = copied_ahead(past, key), copied_ahead(past_value, value)
+    apart = put_ahead(past, key), put_ahead(past_value, value)
+    try:
+        expected, _ = sdpa_attention_forward(module, query, *copied, _all_seen(5, 16, device))
+        read, _ = attention_to_shared_prefix(module, query, *apart, None)
+    except Exception as error:  # of a width or a card that the kernel does not know
+        if is_out_of_memory(error):
+            raise
+        return False
+    off = float((read.float() - expected.float()).norm() / expected.float().norm())
+    return off <= _ALIKE[dtype == torch.float32]
+
+
 AttentionInterface.register(SHARED_PREFIX, attention_to_shared_prefix)
-AttentionMaskInterface.register(SHARED_PREFIX, sdpa_mask)
+AttentionMaskInterface.register(SHARED_PREFIX, mask_after_shared_prefix)

@@ -10,9 +10,16 @@ import torch
 
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
-from pretrace.passes.prompt_prefix import PromptPrefix
+from pretrace.passes.prompt_prefix import Ids, PromptPrefix
 from pretrace.passes.requests import TOKEN_STATISTICS, Request
-from pretrace.passes.sharing import EncodedPrefix, PrefixSharing, sharing_of, way_name
+from pretrace.passes.sharing import (
+    EncodedPrefix,
+    PrefixSharing,
+    SharedCache,
+    keys_and_values_gb,
+    sharing_of,
+    way_name,
+)
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
 
@@ -25,12 +32,15 @@ Work = TypeVar("Work")
 class Engine:
     """A loaded model, the prompt prefix it has encoded, and the token budget of its batches.
 
-    The budget counts padding and the ids before each text, but not a shared prompt prefix. It only ever falls.
+    The budget counts padding and the ids before each text, but not a shared prompt prefix. That of each prefix only
+    ever falls; `batch_tokens` is that of the last one.
     """
 
     def __init__(self, model: Any, name: str, batch_tokens: int) -> None:
         self.name = name
         self.batch_tokens = batch_tokens
+        self._given_budget = batch_tokens
+        self._budgets: dict[tuple[Ids, ...], int] = {}
         self.features = Features(model)
         self._encoded: EncodedPrefix | None = None
         if not self.features.has_separate_head:
@@ -53,6 +63,9 @@ class Engine:
         is not finite. Of leads that begin with each other the longest should come first: it is encoded once
         for all.
         """
+        self.batch_tokens = self._budgets.get(prompt_prefix.parts, self._given_budget)
+        if not prompt_prefix.shots:
+            self._encoded = None  # an earlier prefix would only take memory
         copies: dict[bytes, list[int]] = {}
         for index, request in enumerate(window):
             copies.setdefault(request.tokens.tobytes(), []).append(index)
@@ -101,11 +114,33 @@ class Engine:
                     "lower max_length for this model."
                 ) from error
             if computed is None:
-                alone = f"text '{first.text_id}' ({longest} tokens) alone does not fit into memory"
-                self.batch_tokens = smaller_budget(self, self.features.device, len(batch), longest, alone)
+                self._back_off(batch_texts=requests, longest=longest, prompt_prefix=prompt_prefix)
                 continue
             del todo[: len(batch)]
             yield batch, computed
+
+    def _back_off(self, batch_texts: list[Request], longest: int, prompt_prefix: PromptPrefix) -> None:
+        """Halve the budget of this prefix because a batch did not fit into memory beside it, or the prefix itself."""
+        text = f"text '{batch_texts[0].text_id}' ({longest} tokens) alone does not fit into memory"
+        # a way that could not be verified for lack of memory says nothing of the prefix
+        way = vars(self).get("sharing")
+        if not prompt_prefix.shots or way is None:
+            alone, lower = text, "max_length"
+        else:
+            prefix, lower = self._said_of(prompt_prefix), "fewer shots or a lower max_length"
+            is_encoded = self._encoded is not None
+            alone = f"{text} after {prefix}" if is_encoded else f"{prefix} does not fit into memory"
+        self.batch_tokens = smaller_budget(
+            self, self.features.device, len(batch_texts), longest, alone, lower
+        )
+        self._budgets[prompt_prefix.parts] = self.batch_tokens
+
+    def _said_of(self, prompt_prefix: PromptPrefix) -> str:
+        """Write how long a shared prefix is and what it takes of memory, for an error."""
+        tokens = len(prompt_prefix.ids)
+        size = keys_and_values_gb(self.features, tokens) if self.sharing is SharedCache else None
+        memory = "" if size is None else f", {size:.2g} GB"
+        return f"the prefix of {prompt_prefix.shots_used} shots ({tokens:,} tokens{memory})"
 
     def _arrays(
         self, batch: list[Request], prompt_prefix: PromptPrefix, computed: torch.Tensor

@@ -48,16 +48,19 @@ class Features:
     """
 
     def __init__(self, model: Any, attention: str | None = None) -> None:
-        """`attention` of texts after a prefix that they share; None chooses it. Models that have no sdpa are eager."""
+        """`attention` of texts after a prefix that they share; None chooses it, and `sharing_of` verifies it.
+
+        Models that have no sdpa are eager.
+        """
         with torch.inference_mode():
             self._head = output_layer(model)
         self.model = model
         self._module = model if self._head is None else base_of(model)
         devices = [weight.device for weight in model.parameters()]
         self.device, self.dtype = devices[0], model.dtype
-        # in float32 torch's kernel is as fast, on a GPU faster
-        in_products = self.device.type == "cpu" and self.dtype == torch.bfloat16
-        self.attention = attention or (SHARED_PREFIX if in_products else "sdpa")
+        # on a CPU torch's kernel is as fast in float32
+        reads_copies = self.device.type == "cpu" and self.dtype != torch.bfloat16
+        self.attention = attention or ("sdpa" if reads_copies else SHARED_PREFIX)
         self.gpus = len({device for device in devices if device.type == "cuda"})
         if self.device.type == "cpu":
             # transformers reads it at each attention with a mask, as texts after a shared prompt prefix have: on a CPU
@@ -74,6 +77,12 @@ class Features:
     def __call__(self, inputs: torch.Tensor, **cache: Any) -> torch.Tensor:
         """[texts, tokens] -> [texts, tokens, width]; `cache` goes to the model."""
         return self._of(self._module(input_ids=inputs, **cache))
+
+    @property
+    def reads_apart(self) -> bool:
+        """Whether attention reads a shared prefix that is not copied: within `after_prefix`, where that works."""
+        is_apart: bool = self._module.config._attn_implementation == SHARED_PREFIX
+        return is_apart
 
     @contextmanager
     def after_prefix(self) -> Iterator[None]:

@@ -14,13 +14,14 @@ from pretrace.passes.cost import Cost, cost_line, cost_of, gpu_name
 from pretrace.passes.prompt_prefix import PromptPrefix, prompt_prefix_of
 from pretrace.passes.requests import (
     CHUNK_TOKENS,
-    ENGINE_VERSION,
     Evaluated,
     Pass,
     Request,
     TokenisedTexts,
+    batch_tokens_of,
     chunk_key,
     chunks_of,
+    engine_of,
     longest_text,
     passes_of,
 )
@@ -57,7 +58,7 @@ def run(
     target: "Target | ApiTarget",
     store: Path,
     manifest: Path,
-    batch_tokens: int,
+    batch_tokens: int | str,
     threads: int,
     shots: ShotTexts = no_shots,
     evaluated: Evaluated | None = None,
@@ -68,9 +69,9 @@ def run(
 ) -> dict[str, Any]:
     """Compute the chunks of passes that the store does not hold yet and write the manifest; returns it.
 
-    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted. `shots`
-    gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored views.
-    With a `share` only its chunks are computed, and the manifest names no passes: it says that they are stored.
+    `names` has study, model and benchmark. `batch_tokens` is the budget of a batch, padding counted, or `auto`.
+    `shots` gives the texts of shots, `evaluated` the ids of the texts that are read after them, `views` the stored
+    views. With a `share` only its chunks are computed, and the manifest names no passes: it says that they are stored.
     `note_left` is told which share of the tokens is left.
     Weights are loaded only if a chunk is missing; each chunk is stored as soon as it is done. Raises `InputError` for
     texts or weights that give no finite number, and for requests that the benchmark, the tokenizer, `shots` or
@@ -80,6 +81,7 @@ def run(
     files.remove_abandoned()
     check = TextCheck(target)
     texts = TokenisedTexts(target.tokenizer, check)
+    batch_tokens = batch_tokens_of(batch_tokens, target.device)
     settings = {"batch_tokens": batch_tokens, "threads": threads}
     passes = passes_of(requests, benchmark, views or {}, evaluated)
     planned = _plan_tasks(passes, texts, target, shots, chunk_tokens, settings)
@@ -113,7 +115,7 @@ def run(
                 ordered, missing, engine, gpu, files, name, lambda left: note_left(left / whole)
             )
     facts = reading | {key: getattr(target, key) for key in ("dtype", "device", "vocabulary", "context")}
-    written = {**names, "engine": ENGINE_VERSION, "checkpoint": target.digest, **facts, **settings}
+    written = {**names, "engine": engine_of(target), "checkpoint": target.digest, **facts, **settings}
     written["views"] = [] if share else [task.row(records) for task in planned]
     write_json(manifest, written)
     return written

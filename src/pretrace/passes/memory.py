@@ -5,13 +5,13 @@ from typing import ParamSpec, Protocol, TypeVar
 
 import torch
 
-from pretrace.runtime.errors import InputError
+from pretrace.runtime.errors import OF_GPU_MEMORY, InputError
 from pretrace.runtime.logs import log
 
 Arguments = ParamSpec("Arguments")
 Computed = TypeVar("Computed")
 
-_IN_WORDS = ("can't allocate memory", "CUBLAS_STATUS_ALLOC_FAILED")
+_IN_WORDS = ("can't allocate memory", *OF_GPU_MEMORY)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -41,16 +41,19 @@ class Budgeted(Protocol):
     batch_tokens: int
 
 
-def smaller_budget(reader: Budgeted, device: torch.device, items: int, longest: int, alone: str) -> int:
+def smaller_budget(
+    reader: Budgeted, device: torch.device, items: int, longest: int, alone: str, lower: str = "max_length"
+) -> int:
     """Return the token budget that follows when `items`, the longest of `longest` tokens, did not fit into memory.
 
-    Raises `InputError`, with `alone` as what is wrong, where one item by itself does not fit.
+    Raises `InputError` where one item by itself does not fit, with `alone` as what is wrong and `lower` as what could
+    be set for the model.
     """
     if device.type == "cuda":
         torch.cuda.empty_cache()
     if items == 1:
         raise InputError(
-            f"{reader.name}: {alone}; set max_length for this model, a narrower dtype, or run it on a larger device"
+            f"{reader.name}: {alone}; set {lower} for this model, a narrower dtype, or run it on a larger device"
         )
     fewer = max(min(reader.batch_tokens, items * longest) // 2, 1)
     log.warning("%s: out of memory; going on with %d tokens a batch", reader.name, fewer)

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pretrace.models.target import Target
 
 ENGINE_VERSION = 6  # raise when the same request would give other numbers: all is then computed again
+GPU_VERSION = 1  # raise when it would below float32 on a GPU alone, as with another kernel
+BATCH_TOKENS = {"cuda": 8192}
+"""Device -> tokens of a batch where none are set: fewer leave a GPU waiting. A CPU's other batches fit its cache."""
+_BATCH_TOKENS_ELSEWHERE = 2048
 _FULL = ("logprobs", "entropies", "variances", "highest", "ranks")
 TOP = 40
 """Tokens whose probability together is the number `top40`."""
@@ -33,7 +37,7 @@ TOKEN_STATISTICS = {
 server can give that returns the 40 likeliest tokens."""
 
 CHUNK_TOKENS = 1 << 18
-"""Tokens of a chunk: a killed job loses at most one, which takes seconds on a GPU and minutes on a CPU. Eight full
+"""Tokens of a chunk: a killed job loses at most one, which takes seconds on a GPU and minutes on a CPU. It is 32 full
 batches of a GPU, so that the last and smaller one costs little."""
 
 Check = Callable[[Sequence[tuple[str, int, str]], Sequence[Sequence[int]]], None]
@@ -204,6 +208,25 @@ def chunks_of(
         yield chunk
 
 
+def batch_tokens_of(asked: int | str, device: str) -> int:
+    """Return the token budget of batches on a `device` (cuda, cuda:N, cpu, api) for the key `batch_tokens`."""
+    if isinstance(asked, int):
+        return asked
+    return BATCH_TOKENS.get(device.partition(":")[0], _BATCH_TOKENS_ELSEWHERE)
+
+
+def gpu_version_of(target: "Target | ApiTarget") -> int | None:
+    """Return the version of what GPUs compute; None where it makes no difference that shows: on a CPU, in float32."""
+    is_narrow_on_gpu = target.device.startswith("cuda") and target.dtype != "float32"
+    return GPU_VERSION if is_narrow_on_gpu else None
+
+
+def engine_of(target: "Target | ApiTarget") -> int | str:
+    """Return the engine's version, as manifests and keys have it."""
+    gpu_version = gpu_version_of(target)
+    return ENGINE_VERSION if gpu_version is None else f"{ENGINE_VERSION}, GPU {gpu_version}"
+
+
 def chunk_key(
     chunk: Iterable[Request],
     read: Pass,
@@ -218,8 +241,8 @@ def chunk_key(
     The ids of the texts count, because the file has them. The token budget and the threads count below float32
     only, where a number depends on its batch and on the order of a sum.
     """
-    how = {
-        "engine": ENGINE_VERSION,
+    how: dict[str, Any] = {
+        "engine": engine_of(target),
         "checkpoint": target.digest,
         "dtype": target.dtype,
         "batches": None if target.dtype == "float32" else [batch_tokens, threads],

@@ -5,11 +5,14 @@ the CPU, then verify the way against plain concatenation: no rounding of the mod
 """
 
 import copy
+import math
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 from transformers.cache_utils import Cache, DynamicCache, DynamicLayer, LinearAttentionCacheLayerMixin
 
+from pretrace.passes.attention import SHARED_PREFIX, copied_ahead, gpu_reads_apart, heads_of, put_ahead
 from pretrace.passes.features import Features
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.prompt_prefix import Ids
@@ -26,27 +29,27 @@ _SMALL = {
 }  # fmt: skip
 """The largest sizes of the verified layers. Windows are so short that the verification's tokens do not fit into one."""
 
+_KEY_HEADS, _GROUP = 2, 4  # of keys in narrow layers, and of queries that share one, at most
+
 
 class PrefixLayer(DynamicLayer):
     """One layer's keys and values [1, heads, tokens, width] of a prompt prefix, as a cache that keeps nothing else.
 
-    A batch sees them before its own; the concatenation lives as long as the layer's attention.
+    A batch sees them before its own. They are copied for it, as long as the layer's attention takes, unless the
+    attention reads them `apart`.
     """
 
-    def __init__(self, keys: torch.Tensor, values: torch.Tensor) -> None:
+    def __init__(self, keys: torch.Tensor, values: torch.Tensor, *, apart: bool) -> None:
         super().__init__()
         self.keys, self.values = keys, values
+        self._ahead = put_ahead if apart else copied_ahead
         self.dtype, self.device = keys.dtype, keys.device
         self.is_initialized = True
 
     def update(
         self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        return _after(self.keys, key_states), _after(self.values, value_states)
-
-
-def _after(shared: torch.Tensor, own: torch.Tensor) -> torch.Tensor:
-    return torch.cat([shared.expand(len(own), *shared.shape[1:]), own], dim=-2)
+        return self._ahead(self.keys, key_states), self._ahead(self.values, value_states)
 
 
 class SharedCache:
@@ -84,7 +87,18 @@ class SharedCache:
         """Return the first of the encoded positions, as views."""
         end = self._ends[len(parts) - 1]
         cut = ((keys[..., :end, :], values[..., :end, :]) for keys, values in self._layers)
-        return Cache(layers=[PrefixLayer(*layer) for layer in cut])
+        apart = self._features.reads_apart
+        return Cache(layers=[PrefixLayer(keys, values, apart=apart) for keys, values in cut])
+
+
+def keys_and_values_gb(features: Features, tokens: int) -> float | None:
+    """Return the GB of memory that the keys and values of this many tokens take, about; None if no heads are stated."""
+    config = features.model.config.get_text_config()
+    heads = heads_of(config)
+    if heads is None:
+        return None
+    numbers: int = 2 * config.num_hidden_layers * heads.of_keys * heads.width * tokens
+    return numbers * features.dtype.itemsize / 1e9
 
 
 class SteppedState:
@@ -158,22 +172,55 @@ def _way_of(features: Features) -> PrefixSharing | None:
 
 
 def _is_exact(way: PrefixSharing, features: Features, name: str) -> bool:
-    """Return whether texts after a shared prompt prefix have the same features as texts that begin with it."""
-    off = _off(way, Features(_small(features.model), features.attention))
-    if off > _TOLERANCE:
-        log.warning(
-            "%s: a prefix that is shared by %s gives features that are off by %.2g of their norm from those of plain "
-            "concatenation, in a few layers in float32 (tolerance %g); it is put before every text, which takes "
-            "many times as long",
-            name, way.way, off, _TOLERANCE,
-        )  # fmt: skip
-    return off <= _TOLERANCE
+    """Return whether texts after a shared prefix have the same features as texts that begin with it.
+
+    Tries narrow layers first, which take a tenth of a second, and the layers' own width where a narrow model cannot be
+    made. Of the attentions the first that is exact is left in `features`.
+    """
+    attentions = _attentions(features) if way is SharedCache else [features.attention]
+    trials = [_Trial(attention, narrow) for narrow in (True, False) for attention in attentions]
+    off = math.inf
+    for trial in trials:
+        try:
+            off = _off(way, Features(_small(features.model, narrow=trial.narrow), trial.attention))
+        except Exception as error:
+            if is_out_of_memory(error) or trial is trials[-1]:
+                raise
+            continue
+        if off <= _TOLERANCE:
+            features.attention = trial.attention
+            return True
+    log.warning(
+        "%s: a prefix that is shared by %s gives features that are off by %.2g of their norm from those of plain "
+        "concatenation, in a few layers in float32 (tolerance %g); it is put before every text, which takes "
+        "many times as long",
+        name, way.way, off, _TOLERANCE,
+    )  # fmt: skip
+    return False
 
 
-def _small(model: Any) -> Any:
-    """Make the first layers of the model's class, narrow, with random weights, in float32 on the CPU.
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """How a few layers are verified: their attention after a prefix, and whether they have few heads."""
 
-    At least two layers, and as many as it takes to have one of each kind.
+    attention: str
+    narrow: bool
+
+
+def _attentions(features: Features) -> list[str]:
+    """Return the attentions after a prefix that may suit the model and its device, the quickest first."""
+    if features.attention != SHARED_PREFIX:
+        return [features.attention]
+    config = features.model.config.get_text_config()
+    if features.device.type == "cuda" and not gpu_reads_apart(config, features.device, features.dtype):
+        return ["sdpa"]
+    return [SHARED_PREFIX, "sdpa"]
+
+
+def _small(model: Any, *, narrow: bool) -> Any:
+    """Make the first layers of the model's class, with random weights, in float32 on the CPU.
+
+    At least two layers, and as many as it takes to have one of each kind. With `narrow` they have few heads.
     """
     kinds = [type(layer) for layer in DynamicCache(config=model.config).layers]
     count = max(2, *(kinds.index(kind) + 1 for kind in kinds))
@@ -189,6 +236,8 @@ def _small(model: Any) -> Any:
             setattr(text, key, min(size, most))
     if isinstance(getattr(text, "pad_token_id", None), int):  # some configurations take no other value
         text.pad_token_id = min(text.pad_token_id, text.vocab_size - 1)
+    if narrow:
+        _narrow(text)
     with torch.device("cpu"), torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         small = type(model)._from_config(config, dtype=torch.float32).eval()
@@ -196,6 +245,23 @@ def _small(model: Any) -> Any:
             if weight.dim() > 1:  # wide enough for attention to tell one token from another
                 weight.mul_(2 * weight.shape[-1] ** -0.5 / weight.std().clamp(min=1e-12))
     return small
+
+
+def _narrow(config: Any) -> None:
+    """Leave a configuration few heads of their own width, grouped as they were, and hidden states to match."""
+    heads = heads_of(config)
+    if heads is None:
+        return
+    kept = min(heads.of_keys, _KEY_HEADS)
+    # some embeddings are as wide as the layers, others have a width of their own
+    embedded = getattr(config, "word_embed_proj_dim", None)
+    is_projected = embedded != config.hidden_size
+    config.num_attention_heads = kept * min(heads.of_queries // heads.of_keys, _GROUP)
+    if hasattr(config, "num_key_value_heads"):
+        config.num_key_value_heads = kept
+    config.hidden_size = config.num_attention_heads * heads.width
+    if embedded is not None and not is_projected:
+        config.word_embed_proj_dim = config.hidden_size
 
 
 def _off(way: PrefixSharing, features: Features) -> float:

@@ -18,7 +18,11 @@ import torch
 from pretrace.passes.memory import is_out_of_memory
 from pretrace.passes.requests import TOKEN_STATISTICS, TOP
 
-_CHUNK = 256  # scored positions that go through the head at a time
+_CHUNK = 256  # scored positions that go through the head at a time on a CPU
+_GPU_CHUNK = 1024  # the same on a GPU, whose calls take long for small models
+_GPU_LOGITS = (
+    1 << 26
+)  # logits of such a chunk, at most, but for `_CHUNK` rows: 268 MB in each of three buffers
 _BLOCK = 1 << 17  # logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
 _SLICE = 2048  # columns of the vocabulary in one product of narrow numbers on a CPU
 _SLICED_ROWS = 64  # rows of a slice that are reduced at a time: in cache
@@ -46,8 +50,12 @@ class OutputHead:
         self._in_slices = self._narrow == torch.bfloat16 and not self._on_gpu and finish is None
 
     @cached_property
+    def _chunk(self) -> int:
+        return chunk_rows(self._weight.shape[1], self._weight.device)
+
+    @cached_property
     def _logits(self) -> torch.Tensor:
-        rows = _KEPT_ROWS if self._in_slices else _CHUNK
+        rows = _KEPT_ROWS if self._in_slices else self._chunk
         return self._weight.new_empty(rows, self._weight.shape[1], dtype=torch.float32)
 
     @cached_property
@@ -62,7 +70,7 @@ class OutputHead:
         """Return float32 [numbers, n] of `hidden` [n, width] and `targets` [n], rows as in `TOKEN_STATISTICS`."""
         hidden, targets = hidden.to(self._weight.device, self._narrow), targets.to(self._weight.device)
         out = torch.empty(len(TOKEN_STATISTICS[statistics]), len(targets), device=hidden.device)
-        fill, size = self._whole, _CHUNK
+        fill, size = self._whole, self._chunk
         if self._in_slices:
             # the 40 likeliest are found in whole rows
             fill, size = self._by_slices, _KEPT_ROWS if len(out) > 5 else _SLICED_AT_ONCE
@@ -157,7 +165,8 @@ class Reduction:
     """Logits in any float dtype -> the statistics of their targets, in float32, block by block."""
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
-        self._rows = min(max(4, _BLOCK // vocabulary), _CHUNK) if device.type == "cpu" else _CHUNK
+        chunk = chunk_rows(vocabulary, device)
+        self._rows = min(max(4, _BLOCK // vocabulary), chunk) if device.type == "cpu" else chunk
         self._shifted = torch.empty(self._rows, vocabulary, device=device)
         self._weighted = torch.empty_like(self._shifted)
 
@@ -272,6 +281,13 @@ def _tie(likeliest: torch.Tensor) -> torch.Tensor:
     if likeliest.shape[1] <= TOP:
         return torch.zeros(len(likeliest), dtype=torch.bool)
     return likeliest[:, TOP] == likeliest[:, TOP - 1]
+
+
+def chunk_rows(vocabulary: int, device: torch.device) -> int:
+    """Return how many scored positions go through the head at a time."""
+    if device.type == "cpu":
+        return _CHUNK
+    return max(_CHUNK, min(_GPU_CHUNK, _GPU_LOGITS // vocabulary))
 
 
 def spans(total: int, size: int) -> list[slice]:

@@ -20,7 +20,7 @@ def answerer_of(
     api_answers: Path,
     local_answers: Path,
     budget_usd: float,
-    batch_tokens: int,
+    batch_tokens: int | str,
     threads: int,
     **placement: Any,
 ) -> Iterator[Answerer]:
@@ -28,7 +28,7 @@ def answerer_of(
 
     An API needs `model`, `api_answers` (the file of its answers) and `budget_usd`; its `checkpoint_json` is its
     tokenizer's, or empty. A checkpoint needs `local_answers` (the folder of its answers), `batch_tokens`, `threads` and
-    the `placement`: `device`, `gpus`. `name` begins log lines.
+    the `placement`: `device`, `gpus`. `batch_tokens` may be `auto`. `name` begins log lines.
     """
     # imports are here, so that models behind APIs need no torch and others need no client
     if "api" in entry:
@@ -42,11 +42,13 @@ def answerer_of(
         return
     from pretrace.models.devices import torch_settings
     from pretrace.models.target import load_checkpoint
+    from pretrace.passes.requests import batch_tokens_of
     from pretrace.questions.local import LocalAnswerer, answered_how
     from pretrace.questions.stored import StoredAnswers
 
     with torch_settings(threads):
         target = load_checkpoint(Path(checkpoint_json), **placement, **entry)
+        batch_tokens = batch_tokens_of(batch_tokens, target.device)
         how = answered_how(target, batch_tokens, threads)
         with StoredAnswers(local_answers, how, name) as stored:
             answerer = LocalAnswerer(target, name, batch_tokens, stored)

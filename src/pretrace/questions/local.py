@@ -17,6 +17,7 @@ from pretrace.passes.engine import collected_late
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt
 from pretrace.passes.prompt_prefix import Ids
+from pretrace.passes.requests import gpu_version_of
 from pretrace.questions.answering import OPTION_LETTERS, Advance, Letters, Prompt, Question, Reply
 from pretrace.questions.stored import Answered, Kind, Missing, StoredAnswers, letters_of_row, reply_of_row
 from pretrace.questions.tree import Reader
@@ -48,7 +49,9 @@ def answered_how(target: Target, batch_tokens: int, threads: int) -> JsonObject:
     The token budget and the threads count below float32 only, where a number depends on its batch and on the order of
     a sum.
     """
-    return {
+    gpu_version = gpu_version_of(target)
+    of_gpu = {} if gpu_version is None else {"gpu": gpu_version}
+    return of_gpu | {
         "checkpoint": target.digest,
         "dtype": target.dtype,
         "batches": None if target.dtype == "float32" else [batch_tokens, threads],

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from transformers.cache_utils import Cache, DynamicCache
 
+from pretrace.passes.attention import whole_row
 from pretrace.passes.features import Features, to_device
 from pretrace.passes.memory import attempt, smaller_budget
 from pretrace.passes.prompt_prefix import Ids
@@ -212,7 +213,8 @@ class Reader:
                     continue
                 end = (0 if past is None else past[0][0].shape[-2]) + len(branch.ids)
                 own = [
-                    (keys[row : row + 1, :, :end], values[row : row + 1, :, :end]) for keys, values in after
+                    (whole_row(keys, row)[..., :end, :], whole_row(values, row)[..., :end, :])
+                    for keys, values in after
                 ]
                 yield from self._read(then, answer, own)
 
@@ -236,7 +238,8 @@ class Reader:
         cache: Cache | None = None
         if past is not None:
             layer = _Remembering if goes_on else PrefixLayer
-            cache = Cache(layers=[layer(keys, values) for keys, values in past])
+            apart = self.features.reads_apart
+            cache = Cache(layers=[layer(keys, values, apart=apart) for keys, values in past])
         elif goes_on:
             # Explicit: the default of a sliding-window model drops what the first branches still need to see.
             cache = DynamicCache()

@@ -42,6 +42,9 @@ class InputError(Exception):
         super().__init__(printable(short))
 
 
+OF_GPU_MEMORY = ("CUDA out of memory", "CUDA error: out of memory", "CUBLAS_STATUS_ALLOC_FAILED")
+"""What errors say when the memory of a GPU ran out: torch's allocator, the driver, and the library of products."""
+
 _OF_MEMORY = ("can't allocate memory", "Cannot allocate memory", "can't start new thread", "malloc of size")
 _REMEDIES = {
     errno.ENOSPC: "Make room on that disk and run the same command again.",
@@ -53,10 +56,26 @@ _REMEDIES = {
 
 def remedy(error: BaseException, otherwise: str = "") -> str:
     """Advise on an `error` of the machine and not of a file (no space, no memory); else return `otherwise`."""
-    # torch raises a RuntimeError of its own
+    # torch raises errors of its own
+    if any(words in str(error) for words in OF_GPU_MEMORY):
+        return (
+            "Memory of the GPU ran out: see nvidia-smi for other processes on it, lower batch_tokens, set a narrower "
+            "dtype or quantise for this model, or give it a larger GPU."
+        )
     if isinstance(error, MemoryError) or any(words in str(error) for words in _OF_MEMORY):
         return "Memory ran out: give the job more, or lower threads, batch_tokens or the number of jobs (--cores)."
     return _REMEDIES.get(error.errno or 0, otherwise) if isinstance(error, OSError) else otherwise
+
+
+def message_of(error: BaseException) -> str:
+    """Return what an error says, on one line; its class if it says nothing.
+
+    Of torch's message about a GPU the sizes stay, and its advice to torch's users goes.
+    """
+    said = " ".join(str(error).split()) or type(error).__name__
+    if any(words in said for words in OF_GPU_MEMORY):
+        said = re.split(r" Of the allocated memory| If reserved| Compile with", said)[0]
+    return said.removesuffix(".")
 
 
 _MOST_SAID = 600  # characters of a library's own message
@@ -74,9 +93,10 @@ def explain_failure(what: str) -> Iterator[None]:
         raise
     except Exception as error:
         cause = error.__cause__ or error
-        said = " ".join(str(cause).split())  # some name every class that they know
+        said = message_of(cause)  # some name every class that they know
         shown = said if len(said) <= _MOST_SAID else f"{said[:_MOST_SAID]}..."
-        raise InputError(f"{what}: {type(cause).__name__}: {shown}") from error
+        advice = f". {remedy(cause)}".removesuffix(". ")
+        raise InputError(f"{what}: {type(cause).__name__}: {shown}{advice}") from error
 
 
 @contextmanager
@@ -103,12 +123,27 @@ def shorten(value: object) -> str:
     )
 
 
+_SAMPLES = "it went, with all samples of how a model continues a text: remove it (docs/extraction.md has the way now)"
+GONE = {
+    "samia": _SAMPLES, "ngram_coverage": _SAMPLES, "continuations": _SAMPLES,
+    "word_frequency": "it went: the control blind sees the same words",
+    "word_swaps": "it went: name another view of neighbours, as neighbours_by_MODEL-25",
+    "compute_estimate": "it went: estimate has the same numbers",
+    "cost_estimate": "it went: estimate has the same numbers",
+}  # fmt: skip
+"""Names of methods, keys and artifacts that older versions had -> what to do."""
+
+
 def nearest(name: object, valid: Iterable[str]) -> str:
     """Write the hint that ends an error message: the nearest valid name, or all of them if none is near.
 
-    `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference.
+    `name` need not be a string: a key of YAML may be a number or null. Capitals make no difference. Of a name that an
+    older version had, it says that it went.
     """
     names = {known.casefold(): known for known in sorted(valid)}
+    kind = re.split("_by_|-", str(name))[0]
+    if kind in GONE and name not in names.values():
+        return GONE[kind]
     close = difflib.get_close_matches(str(name)[:LONGEST_REPEATED].casefold(), names, n=1, cutoff=0.5)
     if close:
         foreign = "" if str(name).isascii() else " (it has a letter that is not ASCII)"

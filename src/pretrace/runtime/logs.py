@@ -13,7 +13,7 @@ from typing import Self, TextIO
 
 from tqdm import tqdm
 
-from pretrace.runtime.errors import InputError, printable, remedy
+from pretrace.runtime.errors import InputError, message_of, printable, remedy
 
 log = logging.getLogger("pretrace")
 EVERY = 5.0  # seconds between two lines of progress
@@ -114,7 +114,7 @@ def job_log(path: str | Path) -> Iterator[None]:
         sys.exit(1)
     except Exception as error:
         if advice := remedy(error):
-            log.error("error: %s. %s", str(error) or type(error).__name__, advice)
+            log.error("error: %s. %s", message_of(error), advice)
             sys.exit(1)
         log.exception("unexpected error", extra={"file_only": True})
         log.error("unexpected error: %s: %s (a defect of pretrace; the traceback is in %s)",

@@ -421,11 +421,15 @@ def _explain(error: ValidationError, value: Any, kind: Any, path: tuple[str, ...
     for place, mistakes in places.items():
         if missing := [repr(mistake.about) for mistake in mistakes if mistake.type == "missing"]:
             lines.append(f"{mistakes[0].key}: missing key {', '.join(missing)}")
-        of_type = [mistake.type in _NEEDED for mistake in mistakes]
-        rest = zip(mistakes, of_type, strict=True)
-        lines += [mistake.line for mistake, typed in rest if mistake.type != "missing" and not typed]
-        if place not in around and all(of_type):
-            lines.append(_of_types(mistakes))
+        of_type = [mistake for mistake in mistakes if mistake.type in _NEEDED]
+        of_words = [mistake for mistake in mistakes if mistake.type == "literal_error"]
+        others = [mistake for mistake in mistakes if mistake.type not in (*_NEEDED, "literal_error")]
+        lines += [mistake.line for mistake in others if mistake.type != "missing"]
+        # a value of one of the types, as a number that is too small, need not be told the words besides
+        if of_words and not others and not of_type:
+            lines += [mistake.line for mistake in of_words]
+        if of_type and not others and place not in around:
+            lines.append(_of_types(of_type + of_words))
     return sorted({*lines})
 
 
@@ -463,6 +467,7 @@ _PLAIN = {
     "multiple_of": "it must be a multiple of {multiple_of:g}",
     "finite_number": "it must be a finite number",
     "string_pattern_mismatch": "{pattern}",
+    "literal_error": "{expected}",
 }
 """Complaints of pydantic in plain words, by type."""
 _NEEDED = {
@@ -507,7 +512,8 @@ def _inside(kind: Any, part: Any) -> list[tuple[Any, str]]:
 
 def _of_types(mistakes: list[_Mistake]) -> str:
     """Say which types a value may have, and how to write it where its type is easily mistaken."""
-    value, needed = mistakes[0].value, list(dict.fromkeys(_NEEDED[mistake.type] for mistake in mistakes))
+    value = mistakes[0].value
+    needed = list(dict.fromkeys(_NEEDED.get(mistake.type, mistake.about) for mistake in mistakes))
     hint = ""
     if "true or false" in needed and value in ("true", "false"):
         # Snakemake reads these as text on the command line; there, switches have a capital

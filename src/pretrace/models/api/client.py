@@ -315,9 +315,11 @@ class _Asking:
         elif not fault.is_attempt and idle > _LONGEST_WAIT:
             self._fail(f"{self.endpoint.base_url} has answered nothing for {idle:.0f} s ({fault}).")
         if fault.after is not None:
-            self._resume_at = max(self._resume_at, time.monotonic() + fault.after)
-            if fault.after > _NOTED_WAIT:
+            resume_at = time.monotonic() + fault.after
+            # other requests in flight are told of the same wait
+            if resume_at - max(self._resume_at, time.monotonic()) > _NOTED_WAIT:
                 log.warning("%s: the server asks to wait %.0f s", self.endpoint.name, fault.after)
+            self._resume_at = max(self._resume_at, resume_at)
         return self._failure is None
 
     def _fail(self, why: str) -> None:

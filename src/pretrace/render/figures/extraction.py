@@ -1,8 +1,10 @@
 """Where along its documents a model gives a text back."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import exp, log
 from pathlib import Path
 from typing import Any
@@ -94,16 +96,33 @@ def shown_documents(windows: pd.DataFrame) -> pd.DataFrame:
     windows = windows[~windows["repeats"]].drop(columns=["subset", "length"])
     windows = windows.assign(label=windows["label"].fillna(-1).astype(int))
     likeliest = windows.groupby(["label", "document"])["log_p_top"].max().sort_values(ascending=False)
-    chosen = likeliest.groupby("label").head(MOST_DOCUMENTS)
-    groups = chosen.index.get_level_values("label").map([*GROUPS].index)
-    ordered = chosen.iloc[np.argsort(groups, kind="stable")]
-    # a line for the name of each group
-    rows = np.arange(len(ordered)) + 1 + np.unique(np.sort(groups), return_inverse=True)[1]
-    row = pd.Series(rows, ordered.index, name="row").reset_index()
-    windows = windows.merge(row, on=["label", "document"])
+    chosen = records_of(likeliest.groupby("label").head(MOST_DOCUMENTS).reset_index())
+    places = []
+    row = 0
+    for label in GROUPS:
+        own = {entry["document"]: entry["log_p_top"] for entry in chosen if entry["label"] == label}
+        row += bool(own)  # a line for the name of the group
+        for document in sorted(own, key=partial(_order, own)):
+            places.append({"label": label, "document": document, "row": row})
+            row += 1
+    keys = ["label", "document"]
+    rows = pd.DataFrame(places, columns=[*keys, "row"]).astype({"label": int, "row": int})
+    windows = windows.merge(rows, on=keys)
     texts = windows.drop_duplicates("text_id").set_index("text_id")
     before = texts.groupby(["label", "document"])["tokens"].cumsum() - texts["tokens"]
     return windows.assign(offset=windows["text_id"].map(before))
+
+
+def _order(likeliest: Mapping[str, float], document: str) -> tuple[Any, ...]:
+    """Return what a document is ordered by: its likeliest window, of those that have a colour, then its name.
+
+    Numbers in names are ordered as such: `draft 2` comes before `draft 10`.
+    """
+    parts = re.split(r"(\d+)", document)
+    named = [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in parts]
+    ground = LEAST * log(10)
+    value = likeliest[document]  # missing where nothing is measured
+    return -value if value > ground else -ground, named
 
 
 def _stretches(windows: pd.DataFrame) -> pd.DataFrame:
