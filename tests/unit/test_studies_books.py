@@ -1,6 +1,7 @@
 """An audit of books: what was read is told, works are cut alike, and whole works are read for what is given back."""
 
 import hashlib
+import json
 import os
 import random
 import re
@@ -96,15 +97,17 @@ def test_the_answer_waits_for_no_whole_work_and_whole_works_may_be_left_out(fold
     assert not any(WORKS_SLUG in path for *_, path in plan.rendering("audit").reads)
     assert any(WORKS_SLUG in path for *_, path in plan.rendering("extraction").reads)
     for given in ({}, {"texts": "rows.jsonl", "known": None}):
-        rows = [
-            f'{{"text": "{prose(64, str(n))}", "label": {n % 2 or "null"}, "document": "d{n}"}}'
-            for n in range(9)
-        ]
-        Path("rows.jsonl").write_text("\n".join(rows).replace('"label": 1', '"label": 0'))
+        rows = []
+        for number in range(40):
+            label = 0 if number % 2 else None
+            rows.append({"text": prose(60, str(number)), "label": label, "document": f"d{number}"})
+        Path("rows.jsonl").write_text("\n".join(map(json.dumps, rows)))
         study = loaded(whole_works=False, **given)
         assert [*study.artifacts] == ["audit"]
         assert {run.benchmark for run in study.runs} == {TEXTS_SLUG, "famous_passages"}
         assert not any(run.extraction for run in study.runs)
+        told = "\n".join(description(Plan(study), CONFIG | {"model": "smollm2-135m"}))
+        assert ("passages of 64 words of each work" in told) == (not given), "the plan of works"
 
 
 def test_all_works_that_cannot_be_read_are_named_at_once_and_may_be_left_out(folder):

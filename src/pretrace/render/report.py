@@ -126,7 +126,7 @@ def render_report(
     return page
 
 
-LONG_SHEET, LONGEST_SHEET = 3_000, 5_000
+LONG_SHEET, LONGEST_SHEET = 2_300, 2_900
 """Characters of a first page from which on its letters are smaller, so that it stays one sheet of paper."""
 
 

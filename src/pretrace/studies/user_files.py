@@ -268,7 +268,7 @@ def description(plan: Plan, config: Mapping[str, Any]) -> list[str]:
     unread = _name_documents(known)
     named = f"in question (label null): {_name_documents(suspects)}; given as unread (label 0): {unread}"
     return [
-        *(_works_told(entry) if WORKS_SLUG in read else []),
+        *(_works_told(entry) if cut_of(entry) is not None else []),
         f"was {config['model']} trained on {_count(suspects)}? They are compared with {_count(known)} "
         f"given as unread: {tokens:,.0f} tokens in all{ratio}, on the {device}, {_time(hours)}. "
         f"The answer will be in results/{study.name}/report.html",

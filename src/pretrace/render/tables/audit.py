@@ -24,7 +24,9 @@ from pretrace.runtime.errors import shorten
 MOST_ROWS = 50  # documents or passages with the lowest p that are printed; the CSV has all
 MANY = 6  # log10 of the ways to deal labels out from which on they are not printed as a number
 WORDS_SHOWN = 10  # a passage is called by its first words
-WORKS_SHOWN = 60  # works that the first page has room to name; those in question are named in any case
+NAMES_ROOM = (
+    2_400  # characters of names that the first page has room for; works in question are named in any case
+)
 KNOWN_SHOWN = 3  # known ones that are named in any case
 CAUSES_SHOWN = 3  # documents that are named where a check fails
 TOGETHER = "All documents together"
@@ -240,7 +242,8 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
     is_asked = texts["label"].isna() if texts["label"].isna().any() else texts["label"].eq(1)
     asked = texts[is_asked.fillna(False)]
     known = texts[texts["label"].eq(0).fillna(False)]
-    in_question, compared = _names_of_works(asked), _names_of_works(known)
+    in_question = _names_of_works(asked, with_document=True)
+    compared = _names_of_works(known, with_document=False)  # no table has them
     if set(asked["document"]) & set(known["document"]) - {""}:
         places = count_noun(len(in_question), "place")
         yield (
@@ -252,27 +255,31 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
             f"{count_noun(len(known), 'private text')} of the same places, drawn in the same way",
         )
         return
-    room = max(KNOWN_SHOWN, WORKS_SHOWN - len(in_question))
-    for heading, works, most in (
-        ("In question", in_question, len(in_question)),
-        ("Compared with", compared, room),
-    ):
-        if works:
-            more = f"; and {len(works) - most} more" if len(works) > most else ""
-            yield heading, "; ".join(works[:most]) + more
+    if in_question:
+        yield "In question", "; ".join(in_question)
+    if compared:
+        room = NAMES_ROOM - len("; ".join(in_question))
+        shown = []
+        for name in compared:
+            room -= len(name) + 2
+            if room >= 0 or len(shown) < KNOWN_SHOWN:
+                shown.append(name)
+        more = f"; and {len(compared) - len(shown)} more" if len(shown) < len(compared) else ""
+        yield "Compared with", "; ".join(shown) + more
 
 
-def _names_of_works(texts: pd.DataFrame) -> list[str]:
-    """Return the works that texts are of, each once."""
+def _names_of_works(texts: pd.DataFrame, *, with_document: bool) -> list[str]:
+    """Return the works that texts are of, each once; with the names by which the page's tables call them."""
     named = texts[texts["document"] != ""].drop_duplicates("document")
-    return [_work(row) for row in records_of(named)]
+    return [_work(row, with_document=with_document) for row in records_of(named)]
 
 
-def _work(row: Record) -> str:
+def _work(row: Record, *, with_document: bool) -> str:
     """Return `title, author (document)`."""
     title, author, document = (str(row.get(key) or "") for key in ("title", "author", "document"))
     name = ", ".join(map(shorten, filter(None, (title or document, author))))
-    return f"{name} ({shorten(document)})" if title and title != document else name
+    is_called_otherwise = bool(title) and title != document
+    return f"{name} ({shorten(document)})" if with_document and is_called_otherwise else name
 
 
 def _checked(frame: pd.DataFrame) -> Iterator[tuple[str, str]]:
