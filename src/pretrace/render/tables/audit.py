@@ -259,7 +259,7 @@ def _works(texts: pd.DataFrame) -> Iterator[tuple[str, str]]:
         yield "In question", "; ".join(in_question)
     if compared:
         room = NAMES_ROOM - len("; ".join(in_question))
-        shown = []
+        shown: list[str] = []
         for name in compared:
             room -= len(name) + 2
             if room >= 0 or len(shown) < KNOWN_SHOWN:
