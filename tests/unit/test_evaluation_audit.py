@@ -455,7 +455,7 @@ def test_nothing_found_is_said_where_what_the_model_surely_read_would_be_found()
     answers[-1] = verdict(audited(scored))
     assert [answers[effect].kind for effect in answers] == ["none", "impossible", "impossible", "impossible"]
     assert "every day lie only 0." in answers[0.4].reasons[0]
-    assert "do not find passages" in answers[0.0].reasons[0]
+    assert "do not find verses" in answers[0.0].reasons[0]
     assert "no verses that the web quotes every day" in answers[-1].reasons[0]
     strong = audited(made_up(28, 80, shift=2.5), positive=positive(0.0))
     assert verdict(strong).kind == "evidence", "what was found is not taken back"
