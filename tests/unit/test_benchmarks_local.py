@@ -226,12 +226,12 @@ def test_a_row_that_is_too_large_is_named_before_it_is_all_in_memory(tmp_path, m
     ("name", "content"),
     [
         ("t.jsonl", b'{"input": "a b"}\n' + b" \n" * 1001 + b'{"input": "c d"}\n'),
-        ("t.csv.gz", gzip.compress(b"input,label\n" + b"\r\n" * 1001 + b"c d,1\n")),
+        ("t.csv.gz", b"input,label\n" + b"\r\n" * 1001 + b"c d,1\n"),
         ("t.txt", b"a b" + b"\n" * 1002),
     ],
 )
 def test_many_blank_lines_are_no_text(tmp_path, monkeypatch, name, content):
-    (tmp_path / name).write_bytes(content)
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
     assert list(rows_of_file(tmp_path / name))
     monkeypatch.setattr("pretrace.benchmarks.opening.MOST_BLANK_LINES", 1000)
     with pytest.raises(
