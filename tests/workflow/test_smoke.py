@@ -41,11 +41,11 @@ def test_every_method_of_the_run_has_finite_scores(finished):
     assert set(scores["view"]) == {"original", "delete-50"}
 
 
-CONCLUSION = re.compile(
-    r"^texts, 8 words, target +\S+ +0\.\d\d .*\n.*\n(?:pretrace: \d+ different warn.*\n)?"
-    r"pretrace: the report is results/smoke/report.html$",
-    re.M,
+FOUND = (
+    r"^texts, 8 words, target\n  \S+: AUC 0\.\d\d .*\n    bag of words .*\ntexts, 32 words, target\n.*\n.*\n"
 )
+WARNINGS = r"(?:pretrace: (?:warning: |\d+ different warnings ).*\n)*"
+CONCLUSION = re.compile(rf"{FOUND}{WARNINGS}pretrace: the report is results/smoke/report.html$", re.M)
 
 
 def test_a_run_ends_with_what_was_found_and_a_second_one_has_nothing_to_do(finished):
@@ -97,8 +97,8 @@ def test_a_figure_that_fails_leaves_the_report_and_the_conclusion_and_is_tried_a
         assert failed.returncode == 1, run
         assert "3 tables and figures are not complete" in failed.stdout
         assert re.search(
-            r"^texts, 8 words, target +.*\n.*\nsurp_figure3: This figure could not be shown: KeyError: 'boom'.*\n"
-            r"(?:pretrace: \d+ different warn.*\n)?pretrace: the report is results/smoke/report.html$",
+            rf"{FOUND}surp_figure3: This figure could not be shown: KeyError: 'boom'.*\n"
+            rf"{WARNINGS}pretrace: the report is results/smoke/report.html$",
             failed.stdout, re.M,
         ), failed.stdout  # fmt: skip
         assert "KeyError: &#39;boom&#39;" in report.read_text(encoding="utf-8")
