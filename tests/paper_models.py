@@ -255,8 +255,9 @@ def _add_masks(folder: Path, shape: Shape, config: Any) -> None:
 
 
 def _masks(shape: Shape, layers: int, torch: Any) -> Iterator[tuple[str, Any]]:
+    # what LLaMA computes: theta ** (-2i / d), theta 10,000
+    rotary = 10_000.0 ** (-torch.arange(0, HEAD, 2) / HEAD)
     for layer in range(layers):
-        rotary = torch.ones(HEAD // 2)
         if shape.masks == "gpt_neox":
             place = f"gpt_neox.layers.{layer}.attention"
             causal = torch.ones(shape.context, shape.context, dtype=torch.bool).tril()
@@ -269,7 +270,7 @@ def _masks(shape: Shape, layers: int, torch: Any) -> Iterator[tuple[str, Any]]:
             yield f"{place}.bias", causal[None, None].contiguous()
             yield f"{place}.masked_bias", torch.tensor(-1e9)
         elif shape.masks == "llama":
-            yield f"model.layers.{layer}.self_attn.rotary_emb.inv_freq", rotary
+            yield f"model.layers.{layer}.self_attn.rotary_emb.inv_freq", rotary.clone()
 
 
 @cache

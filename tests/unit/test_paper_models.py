@@ -78,13 +78,18 @@ def test_a_system_text_reaches_a_chat_model_that_takes_none(slug, expected, tmp_
     assert target.tokenizer.decode(ids) == expected
 
 
-def farthest(read, plain, prompt_prefix):
-    """The largest distance, in nats, of the texts' log-probabilities from those of a model in float32."""
+def distance(read, plain, prompt_prefix):
+    """The largest distance, in nats, of the texts' log-probabilities from those of a model in float32.
+
+    Of a mixture of experts it is the median: any rounding may send a token to another expert, which moves that token by
+    a hundred times the others, whoever computes.
+    """
     distances = []
     for text, computed in zip(TEXTS, read, strict=True):
         expected = expected_statistics(plain, prompt_prefix.ids, text.tolist())
-        distances.append(np.abs(computed[0] - expected[0]).max())
-    return max(distances)
+        distances.append(np.abs(computed[0] - expected[0]))
+    has_experts = hasattr(plain.config, "num_local_experts")
+    return np.median(np.concatenate(distances)) if has_experts else max(each.max() for each in distances)
 
 
 @pytest.mark.parametrize(
@@ -118,5 +123,5 @@ def test_narrow_types_and_two_gpus_lose_no_more_than_plain_transformers(slug, pr
         for dtype in (torch.float32, getattr(torch, entry["dtype"]))
     )
     plain = [expected_statistics(narrow, prompt_prefix.ids, text.tolist()) for text in TEXTS]
-    lost = farthest(plain, exact, prompt_prefix)
-    assert farthest(computed, exact, prompt_prefix) <= 1.5 * lost + 1e-4
+    lost = distance(plain, exact, prompt_prefix)
+    assert distance(computed, exact, prompt_prefix) <= 1.5 * lost + 1e-4
