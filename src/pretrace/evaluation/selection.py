@@ -253,18 +253,21 @@ def selection_factors(units: RankedUnits, choices: Choices, seed: int) -> Floats
         return factors
     rng = np.random.default_rng(seed)
     relabelled = rng.permuted(np.repeat(units.label[:, None], RELABELLINGS, axis=1), axis=0)
+    labels = np.concatenate([units.label[:, None], relabelled], axis=1)
     for among in choices.candidates.values():
         if len(among) > 1:
             taken = units.scored[among[0]]
             scores = units.scores[np.ix_(among, taken)]
-            factors[among] = _excess(scores, units.fold[taken], relabelled[taken])
+            factors[among] = _excess(scores, units.fold[taken], labels[taken])
     return factors
 
 
 def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
-    """Return the spread around 0.5 of the held-out AUC over random labels, by that of the first setting; at least 1.
+    """Return the spread around 0.5 of the held-out AUC over random labels, by that of the settings that are chosen with
+    the true ones; at least 1.
 
-    `scores` (settings, texts), `fold` (texts,), `labels` (texts, relabellings).
+    The bootstrap scatters as the latter does, also where most texts tie at the default. `scores` (settings, texts),
+    `fold` (texts,), `labels` (texts, 1 + relabellings), the true ones first.
     """
     from scipy.stats import rankdata
 
@@ -276,9 +279,12 @@ def _excess(scores: Floats, fold: Whole, labels: Flags) -> float:
         areas = _areas(rankdata(scores[:, others], axis=1), labels[others])
         chosen[number] = np.nan_to_num(areas, nan=-1.0).argmax(axis=0)
     mixed = rankdata(ranks[chosen[place], np.arange(len(fold))[:, None]], axis=0)
-    held_out, alone = _areas(mixed.T, labels, paired=True), _areas(ranks[:1], labels)
-    excess, usual = _spread(held_out), _spread(alone)
-    return max(1.0, excess / usual) if usual else 1.0  # where all texts score the same, nothing scatters
+    relabelled = labels[:, 1:]
+    chosen_anew = _areas(mixed[:, 1:].T, relabelled, paired=True)
+    as_given = _areas(mixed[:, :1].T, relabelled)
+    usual = _spread(as_given)
+    # where all texts score the same, nothing scatters
+    return max(1.0, _spread(chosen_anew) / usual) if usual else 1.0
 
 
 def _spread(areas: Floats) -> float:
