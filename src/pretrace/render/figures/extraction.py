@@ -211,6 +211,10 @@ def _heat(log_p: float) -> tuple[str, str]:
     return to_hex(COLORS(NORM(power))), f"probability {exp(log_p):.2g}"
 
 
+BESIDE = 1.0
+"""Inches that the names of documents take beside the bars, above which titles stand."""
+
+
 def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
     """Draw each panel's bars, and at the bottom the scale of colours."""
     heights = [_ROW * (int(frame["row"].max()) + 1.5) for frame in frames]
@@ -220,7 +224,7 @@ def _figure(panels: Sequence[Panel], frames: Sequence[pd.DataFrame]) -> Any:
         for number, (bars, panel, frame) in enumerate(zip(axes, panels, frames, strict=True)):
             draw_stretches(bars, frame)
             title = (letter(number) if len(panels) > 1 else "") + panel.name
-            bars.set_title(wrap_title(title, PAGE), loc="left")
+            bars.set_title(wrap_title(title, PAGE - BESIDE), loc="left")
         bar = figure.colorbar(
             ScalarMappable(NORM, COLORS), ax=figure.axes, location="bottom", shrink=0.5, aspect=40, pad=0.02
         )
