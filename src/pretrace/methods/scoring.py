@@ -1,7 +1,7 @@
 """Scores of every text for every method and setting that the runs of one model and benchmark ask for."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any
@@ -10,12 +10,12 @@ import numpy as np
 
 from pretrace.benchmarks.slices import chosen_slices, slices_of, whole_numbers
 from pretrace.methods.inputs import FIELDS, Inputs, ScoreKey
-from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Value
+from pretrace.methods.registry import FULL_VOCABULARY, NEEDS, PREFIXES, Method, Value
 from pretrace.methods.settings import Column, find, obstacle, prefix_passes, setting_name, settings
 from pretrace.methods.statistics import LabelledTexts, TokenStatistics
 from pretrace.runtime.errors import InputError
 from pretrace.runtime.logs import log
-from pretrace.views.readings import PassKey, Reading, Shots
+from pretrace.views.readings import PassKey, Prefix, Reading, Shots
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,22 +119,6 @@ class ScoreBlock:
     scores: np.ndarray
 
 
-def _columns(plain: PassKey, key: ScoreKey, settings: Iterable[str]) -> list[Column]:
-    reading = plain.reading
-    columns = []
-    for setting in settings:
-        column = Column(
-            key.method,
-            setting,
-            reading.view,
-            reading.start_token,
-            key.draw,
-            key.reference,
-        )
-        columns.append(column)
-    return columns
-
-
 def _frames(block: ScoreBlock) -> Iterator["pd.DataFrame"]:
     """Yield the block's rows, column by column, in parts of whole columns."""
     import pandas as pd
@@ -162,12 +146,12 @@ def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[
     scorers: list[_TextScores | _BenchmarkScores] = []
     of_texts: list[_TextScores] = []
     for key, named in wanted.items():
-        for group in _groups(key.method, named, lacking):
-            if find(key.method).scope == "text":
-                of_texts.append(_TextScores(plain, key, group, inputs))
+        for group in _groups(plain, key, named, lacking):
+            if group.method.scope == "text":
+                of_texts.append(_TextScores(group, inputs))
                 scorers.append(of_texts[-1])
             else:
-                scorers.append(_BenchmarkScores(plain, key, group, inputs))
+                scorers.append(_BenchmarkScores(group, inputs))
     methods = [scorer.method for scorer in of_texts]
     for texts in inputs.statistics(plain, methods):
         for text_scorer in of_texts:
@@ -178,32 +162,63 @@ def _blocks(plain: PassKey, wanted: WantedSettings, inputs: Inputs) -> Iterator[
         yield block
 
 
-def _groups(id: str, named: NamedSettings, lacking: set[str]) -> list[NamedSettings]:
+@dataclass(frozen=True)
+class _Group:
+    """Settings of a method, by name, that read the same passes over the texts of a plain pass."""
+
+    plain: PassKey
+    key: ScoreKey
+    named: NamedSettings
+
+    @property
+    def method(self) -> Method:
+        return find(self.key.method)
+
+    @property
+    def passes(self) -> dict[str, tuple[Prefix, int]]:
+        """Return need -> (prefix, number of shots), the same for all of its settings."""
+        return prefix_passes(self.key.method, next(iter(self.named.values())))
+
+    def block(self, ids: list[str], shots_used: list[int | None], scores: np.ndarray) -> ScoreBlock:
+        reading = self.plain.reading
+        columns = []
+        for setting in self.named:
+            column = Column(
+                self.key.method,
+                setting,
+                reading.view,
+                reading.start_token,
+                self.key.draw,
+                self.key.reference,
+            )
+            columns.append(column)
+        return ScoreBlock(columns, ids, shots_used, scores)
+
+
+def _groups(plain: PassKey, key: ScoreKey, named: NamedSettings, lacking: set[str]) -> list[_Group]:
     """Group the settings of a method that read the same passes and need the same of the statistics that are lacking."""
-    method = find(id)
+    method = find(key.method)
     groups: dict[Any, NamedSettings] = {}
     for name, params in named.items():
         absent = method.needs_of(params) & lacking
-        passes = tuple(prefix_passes(id, params).values())
+        passes = tuple(prefix_passes(key.method, params).values())
         groups.setdefault((absent, passes), {})[name] = params
-    return list(groups.values())
+    return [_Group(plain, key, group) for group in groups.values()]
 
 
 class _TextScores:
-    """The scores of a method, in settings that read the same passes, of the texts of a slice that were added."""
+    """The scores of a group's method of the texts of a slice that were added."""
 
-    def __init__(self, plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> None:
-        self.method = find(key.method)
-        self._plain = plain
-        self._key = key
-        self._named = named
+    def __init__(self, group: _Group, inputs: Inputs) -> None:
+        self._group = group
+        self.method = group.method
         needs: set[str] = set()
-        for params in named.values():
+        for params in group.named.values():
             needs |= self.method.needs_of(params)
         # in the method's order: the first that a text lacks is its reason
         self._needs = [need for need in self.method.needs if need in needs]
-        passes = prefix_passes(key.method, next(iter(named.values())))
-        self._complete = inputs.completion(self.method, plain, key, passes)
+        key = group.key
+        self._complete = inputs.completion(self.method, group.plain, key, group.passes)
         self._label = f"{key.method} ({key.reference})" if key.reference else key.method
         self._unscored = inputs.unscored
         self._ids: list[str] = []
@@ -212,26 +227,21 @@ class _TextScores:
 
     def add(self, texts: Mapping[str, TokenStatistics | str]) -> None:
         scores = []
-        for id, text in texts.items():
-            if not isinstance(text, str):
-                text = self._complete(id, text)
-            reason = self._obstacle(text)
-            if reason:
-                self._unscored[self._label, reason] += 1
-                continue
-            assert isinstance(text, TokenStatistics)
-            self._ids.append(id)
-            self._used.append(text.shots_used)
-            scores.append(self._scores_of(text))
-        self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(self._named)))
-
-    def _scores_of(self, text: TokenStatistics) -> list[float]:
-        scores = []
+        settings = self._group.named.values()
         # what is not finite is an error of its own
         with np.errstate(all="ignore"):
-            for params in self._named.values():
-                scores.append(self.method.function(text, **params))
-        return scores
+            for id, text in texts.items():
+                if not isinstance(text, str):
+                    text = self._complete(id, text)
+                reason = self._obstacle(text)
+                if reason:
+                    self._unscored[self._label, reason] += 1
+                    continue
+                assert isinstance(text, TokenStatistics)
+                self._ids.append(id)
+                self._used.append(text.shots_used)
+                scores.append([self.method.function(text, **params) for params in settings])
+        self._scores.append(np.array(scores, dtype=float).reshape(len(scores), len(settings)))
 
     def _obstacle(self, text: TokenStatistics | str) -> str:
         """Return why the method cannot score a text, or ""."""
@@ -243,35 +253,37 @@ class _TextScores:
         return ""
 
     def block(self) -> ScoreBlock:
-        scores = np.concatenate([np.empty((0, len(self._named))), *self._scores])
-        return ScoreBlock(_columns(self._plain, self._key, self._named), self._ids, self._used, scores)
+        scores = np.concatenate([np.empty((0, len(self._group.named))), *self._scores])
+        return self._group.block(self._ids, self._used, scores)
 
 
 class _BenchmarkScores:
-    """The scores of a method without a model of the texts of a slice, as the view has them; shots are as they are."""
+    """The scores of a group's method, which sees no model, of the texts of a slice, as the view has them.
 
-    def __init__(self, plain: PassKey, key: ScoreKey, named: NamedSettings, inputs: Inputs) -> None:
-        self.method = find(key.method)
-        self._plain = plain
-        self._key = key
-        self._named = named
+    Shots are as they are.
+    """
+
+    def __init__(self, group: _Group, inputs: Inputs) -> None:
+        self._group = group
+        self.method = group.method
         self._inputs = inputs
 
     def block(self) -> ScoreBlock:
         id = self.method.id
+        plain = self._group.plain
         unscored = self._inputs.unscored
-        frame = self._inputs.texts(self._plain)
+        frame = self._inputs.texts(plain)
         has_text = frame["text"].ne("")
         absent = len(frame) - int(has_text.sum())
         if absent:
-            unscored[id, f"no text of view {self._plain.reading.view}"] += absent
+            unscored[id, f"no text of view {plain.reading.view}"] += absent
         frame = frame[has_text]
         shots = self._shots()
         texts = self._labelled_texts(frame, shots)
 
         columns = []
         scored = set(texts.ids)
-        for params in self._named.values():
+        for params in self._group.named.values():
             scores = self.method.function(texts, **params)
             columns.append(scores)
             scored &= scores.keys()
@@ -282,20 +294,19 @@ class _BenchmarkScores:
         for place, scores in enumerate(columns):
             table[:, place] = [scores[id] for id in ids]
         used = max((drawn.count for drawn in shots.values()), default=None)
-        return ScoreBlock(_columns(self._plain, self._key, self._named), ids, [used] * len(ids), table)
+        return self._group.block(ids, [used] * len(ids), table)
 
     def _shots(self) -> dict[str, Shots]:
         """Return need -> the shots that answer it."""
-        one_setting = next(iter(self._named.values()))
         shots = {}
-        for need, (prefix, count) in prefix_passes(self.method.id, one_setting).items():
-            shots[need] = Shots(prefix, self._key.draw, count)
+        for need, (prefix, count) in self._group.passes.items():
+            shots[need] = Shots(prefix, self._group.key.draw, count)
         return shots
 
     def _labelled_texts(self, frame: "pd.DataFrame", shots: Mapping[str, Shots]) -> LabelledTexts:
         further: dict[str, Any] = {}
         for need, drawn in shots.items():
-            further[FIELDS[need]] = self._inputs.shot_texts(self._plain, drawn)
+            further[FIELDS[need]] = self._inputs.shot_texts(self._group.plain, drawn)
         return LabelledTexts(
             ids=frame["text_id"].tolist(),
             texts=frame["text"].tolist(),
