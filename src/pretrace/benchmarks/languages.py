@@ -24,6 +24,12 @@ def language_of(text: str) -> str:
     return "ja" if counts["ja"] > KANA * letters else max(counts, key=counts.__getitem__)
 
 
+def is_latin(letters: Sequence[str]) -> bool:
+    """Return whether at least half of the letters are Latin ones, or there are none."""
+    latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
+    return 2 * latin >= len(letters)
+
+
 _COMMON_WORDS = {
     "en": "the of and to that it is was he his with for as had not on but be you she",
     "de": "der die das und zu den mit von ist nicht ein sich auf dem eine als auch war",
@@ -50,9 +56,7 @@ def guessed_language(text: str) -> str:
     language = language_of(text)
     if language != "en":
         return language
-    letters = [character for character in text if character.isalpha()]
-    latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
-    if 2 * latin < len(letters):
+    if not is_latin([character for character in text if character.isalpha()]):
         return UNKNOWN
     words = re.findall(r"[^\W\d_]+", text.lower())
     shares = {}

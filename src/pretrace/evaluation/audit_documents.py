@@ -41,7 +41,7 @@ class Terms:
     weights: Any
     presence: Any
 
-    @property
+    @cached_property
     def likeness(self) -> Floats:
         """Return how alike documents are: products of their weights (documents, documents)."""
         return np.asarray((self.weights @ self.weights.T).toarray())

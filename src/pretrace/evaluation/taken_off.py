@@ -97,8 +97,9 @@ def alone(column: Column, documents: Documents, scores: Floats, labels: Floats) 
     if not values.any():
         return Left(column.name, 0.0)
     values = values / np.sqrt(values @ values)
-    labels, scores = documents.centred(labels), documents.centred(scores[:, None])[:, 0]
-    variance = (labels[:, 0] ** 2).sum()  # the same of all relabellings
+    scores = documents.centred(scores[:, None])[:, 0]
+    # values and scores have no stratum means, so that those of the labels fall out of every product with them
+    variance = (documents.centred(labels[:, :1]) ** 2).sum()  # the same of all relabellings
     left_of_labels = variance - (values @ labels) ** 2
     if left_of_labels[0] <= LITTLE * variance:
         return Left(column.name, 1.0)

@@ -20,9 +20,7 @@ from pretrace.passes.requests import TOKEN_STATISTICS, TOP
 
 _CHUNK = 256  # scored positions that go through the head at a time on a CPU
 _GPU_CHUNK = 1024  # the same on a GPU, whose calls take long for small models
-_GPU_LOGITS = (
-    1 << 26
-)  # logits of such a chunk, at most, but for `_CHUNK` rows: 268 MB in each of three buffers
+_GPU_LOGITS = 1 << 26  # of such a chunk, at most, but for `_CHUNK` rows: 268 MB in each of three buffers
 _BLOCK = 1 << 17  # logits reduced at a time on a CPU, at least 4 rows: in cache, and in few calls
 _SLICE = 2048  # columns of the vocabulary in one product of narrow numbers on a CPU
 _SLICED_ROWS = 64  # rows of a slice that are reduced at a time: in cache

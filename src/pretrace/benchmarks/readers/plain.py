@@ -1,9 +1,9 @@
 """Read text and Markdown in any encoding."""
 
 import re
-import unicodedata
 from pathlib import Path
 
+from pretrace.benchmarks.languages import is_latin
 from pretrace.benchmarks.layout import LaidOutText, count_words, without_page_edges
 from pretrace.benchmarks.readers.limits import check_pieces
 from pretrace.benchmarks.readers.notes import NOTES
@@ -117,9 +117,8 @@ def _decoded(data: bytes, encoding: str) -> str | None:
 
 def _is_latin(text: str) -> bool:
     """Return whether most letters beyond ASCII are Latin ones, or there are none."""
-    letters = [character for character in text if character.isalpha() and not character.isascii()][:1000]
-    latin = sum("LATIN" in unicodedata.name(letter, "") for letter in letters)
-    return 2 * latin >= len(letters)
+    letters = [character for character in text if character.isalpha() and not character.isascii()]
+    return is_latin(letters[:1000])
 
 
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]")

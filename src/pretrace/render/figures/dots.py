@@ -229,9 +229,8 @@ def headline(artifact: Artifact, results: Results) -> Drawing:
     return Drawing(figure, frame, "\n".join(reading))
 
 
-ONE_SIDED = (
-    0.025  # how often the interval that pays for the choice among methods lies above 0.5 by chance, at most
-)
+# how often the interval that pays for the choice among methods lies above 0.5 by chance, at most
+ONE_SIDED = 0.025
 MOST_NAMED = 3  # panels that the reading names; of more it counts
 
 

@@ -228,7 +228,7 @@ def runner_up(frame: pd.DataFrame, by: Sequence[str]) -> "pd.Series[bool]":
 def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
     """Return estimates in which a bold or starred value of a null model is marked as a false alarm instead.
 
-    `null_model` tells which rows are of a model that read neither class.
+    `null_model` tells which rows are of a model that read neither class, `false_alarm` which of them are marked.
     """
     null = frame["model"].isin(artifact.null_models)
     alarm = null & (frame["star"] | frame["bold"])
@@ -236,7 +236,8 @@ def with_false_alarms(artifact: Artifact, frame: pd.DataFrame) -> pd.DataFrame:
         ";".join(sorted([*filter(None, marks.split(";")), FALSE_ALARM]))
         for marks in frame.loc[alarm, "marks"]
     ]
-    frame = frame.assign(star=frame["star"] & ~null, bold=frame["bold"] & ~null, null_model=null)
+    frame = frame.assign(star=frame["star"] & ~null, bold=frame["bold"] & ~null)
+    frame = frame.assign(null_model=null, false_alarm=alarm)
     frame.loc[alarm, "marks"] = marked
     return frame
 
@@ -245,7 +246,7 @@ def false_alarms_of(frame: pd.DataFrame) -> list[str]:
     """Return the note that counts the columns of null models with a false alarm; none without such a column."""
     column = ["panel", "metric"]
     null = frame[frame["null_model"] & (frame["average"] == "")]
-    alarms = null[null["marks"].str.contains(FALSE_ALARM)]
+    alarms = null[null["false_alarm"]]
     columns, found = (len(own[column].drop_duplicates()) for own in (null, alarms))
     return [false_alarms(found, columns, "columns", STAR_LEVEL)] if columns else []
 
