@@ -74,8 +74,8 @@ def prepared(folder: Path) -> Project:
     (project.path / "faults").mkdir()
     for rule in ("build_benchmark", "run_passes"):
         script = project.path / "scripts" / f"{rule}.py"
-        head, body = script.read_text(encoding="utf-8").split("with run_job", 1)
-        script.write_text(f"{head}{PLANTED}\nwith run_job{body}", encoding="utf-8")
+        imports, work = re.split(r"^(?=with )", script.read_text(encoding="utf-8"), maxsplit=1, flags=re.M)
+        script.write_text(f"{imports}{PLANTED}\n{work}", encoding="utf-8")
     return project
 
 
